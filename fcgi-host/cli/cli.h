@@ -1,0 +1,32 @@
+/*
+ * cli.h - the commands, one file each.  A command gets argv from its own name
+ * on and returns the exit status: 0 fine, 1 the operator's mistake, 2 usage.
+ */
+#ifndef FCGI_HOST_CLI_CLI_H
+#define FCGI_HOST_CLI_CLI_H
+
+enum { EXIT_FINE = 0, EXIT_MISTAKE = 1, EXIT_USAGE = 2 };
+
+/* What stands after the command's name in the usage text. */
+#define CLI_SERVE_USAGE "[-c FILE]"
+#define CLI_BRIDGE_USAGE "[-c FILE]"
+#define CLI_CHECK_USAGE "[-c FILE] [--print]"
+#define CLI_ROUTES_USAGE "[-c FILE] [METHOD URL]"
+#define CLI_CALL_USAGE "[-c FILE | --connect ADDRESS] [-i] [-X METHOD] [-H 'Name: value'] [-d BODY | -d @FILE] PATH"
+
+int cli_serve(int argc, char **argv);
+int cli_bridge(int argc, char **argv);
+int cli_check(int argc, char **argv);
+int cli_routes(int argc, char **argv);
+int cli_call(int argc, char **argv);
+
+struct config;
+
+/* The configuration, after saying on stderr all that is to be said of it; NULL
+ * with errors.  The caller frees it. */
+struct config *cli_load(const char *file);
+
+/* Says how the command is used and returns EXIT_USAGE. */
+int cli_usage(const char *command, const char *usage);
+
+#endif

@@ -1,0 +1,9 @@
+# One file per command.
+fcgi_host_libfcgihost_a_SOURCES += \
+	%D%/bridge.c \
+	%D%/call.c \
+	%D%/check.c \
+	%D%/cli.h \
+	%D%/common.c \
+	%D%/routes.c \
+	%D%/serve.c

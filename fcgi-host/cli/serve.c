@@ -1,0 +1,101 @@
+/*
+ * serve.c - `fcgi-host serve`: runs in the foreground.
+ */
+#include "cli/cli.h"
+
+#include "config/config.h"
+#include "process/spawn.h"
+#include "serve/host.h"
+#include "serve/listener.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { FIRST_PASSED_FD = 3, PASSED_MAX = 64 };
+
+/* A descriptor 0, 1 or 2 that is closed would become somebody's socket. */
+static void open_standard_descriptors(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd > STDERR_FILENO)
+		close(fd);
+}
+
+static int keep(struct inherited *inherited, int fd)
+{
+	inherited->fds[inherited->count++] = fd;
+	return fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+/* spawn-fcgi, mod_fcgid and lighttpd pass the socket as descriptor 0. */
+static void take_standard_input(struct inherited *inherited)
+{
+	int fd;
+
+	if (listener_check_inherited(STDIN_FILENO, NULL) < 0)
+		return;
+	fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, FIRST_PASSED_FD);
+	if (fd < 0)
+		return;
+	keep(inherited, fd);
+	close(STDIN_FILENO);
+	open_standard_descriptors();
+}
+
+/* sd_listen_fds(3). */
+static void take_systemd(struct inherited *inherited)
+{
+	const char *pid = getenv("LISTEN_PID"), *count = getenv("LISTEN_FDS");
+	unsigned long passed;
+
+	if (pid == NULL || count == NULL || strtol(pid, NULL, 10) != (long)getpid())
+		return;
+	passed = strtoul(count, NULL, 10);
+	for (unsigned long i = 0; i < passed && inherited->count < PASSED_MAX; i++)
+		keep(inherited, FIRST_PASSED_FD + (int)i);
+	unsetenv("LISTEN_PID");
+	unsetenv("LISTEN_FDS");
+	unsetenv("LISTEN_FDNAMES");
+}
+
+int cli_serve(int argc, char **argv)
+{
+	const char *file = config_default_file();
+	int fds[PASSED_MAX + 1];
+	struct inherited inherited = { .fds = fds };
+	struct spawner *spawner;
+	struct config *config;
+	struct err err;
+	int option, status;
+
+	while ((option = getopt(argc, argv, "c:")) != -1) {
+		if (option != 'c')
+			return cli_usage("serve", CLI_SERVE_USAGE);
+		file = optarg;
+	}
+	if (optind != argc)
+		return cli_usage("serve", CLI_SERVE_USAGE);
+	open_standard_descriptors();
+	take_systemd(&inherited);
+	take_standard_input(&inherited);
+	config = cli_load(file);
+	if (config == NULL)
+		return EXIT_MISTAKE;
+	spawner = spawner_fork(config, &err);
+	if (spawner == NULL) {
+		fprintf(stderr, "fcgi-host: %s\n", err.text);
+		config_free(&config);
+		return EXIT_MISTAKE;
+	}
+	status = host_run(config, spawner, &inherited);
+	config_free(&config);
+	return status;
+}

@@ -1,0 +1,156 @@
+/*
+ * config.h - the configuration as the rest of the program reads it.
+ *
+ * Made by config_load() from the YAML file by way of the one table of keys
+ * (keys.c).  Immutable after that; everything in it is owned by it, and a
+ * struct config * is all that anyone frees.
+ */
+#ifndef FCGI_HOST_CONFIG_CONFIG_H
+#define FCGI_HOST_CONFIG_CONFIG_H
+
+#include "base/bytes.h"
+#include "base/err.h"
+#include "base/log.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+enum protocol { PROTOCOL_CGI, PROTOCOL_FASTCGI };
+enum process_mode { PROCESS_PER_REQUEST, PROCESS_PERSISTENT };
+enum chunked_mode { CHUNKED_STREAM, CHUNKED_SPOOL, CHUNKED_REJECT };
+enum abort_mode { ABORT_KILL, ABORT_FINISH };
+enum builtin { BUILTIN_NONE, BUILTIN_STATUS };
+
+/* An address prefix, for `allow:`. */
+struct prefix {
+	int family;                     /* AF_INET or AF_INET6 */
+	uint8_t address[16];
+	unsigned bits;
+};
+
+/* A place to listen on or to connect to. */
+struct address {
+	char *text;                     /* as configured, "unix:/run/x.sock", "127.0.0.1:9000" */
+	struct sockaddr_storage sockaddr;
+	socklen_t sockaddr_len;
+};
+
+struct listen_config {
+	struct address address;
+	unsigned mode;                  /* of a unix socket, 0660 by default; 0 for TCP */
+	uid_t owner;                    /* (uid_t)-1: leave as it is */
+	gid_t group;                    /* (gid_t)-1: leave as it is */
+	unsigned backlog;
+	struct prefix *allow;           /* TCP; empty means everyone on loopback */
+	size_t allow_count;
+};
+
+/* Who a process runs as.  Resolved at load; groups are the user's own. */
+struct identity {
+	bool is_set;
+	char *user;                     /* name, for messages */
+	char *group;                    /* name; NULL: the user's own */
+	uid_t uid;
+	gid_t gid;
+	gid_t *groups;
+	size_t groups_count;
+};
+
+struct pair { char *name; char *value; };
+
+struct handler_config {
+	unsigned number;                /* index in config->handlers: how the spawner is asked */
+	char *name;
+	enum protocol protocol;
+	enum process_mode process;
+
+	/* Exactly one of these three. */
+	char **command;                 /* argv, NULL-terminated; argv[0] is absolute */
+	char *scripts;                  /* absolute path of a folder */
+	struct address connect;         /* connect.text is NULL when unused */
+
+	char *directory;                /* NULL: where the program is */
+	struct identity identity;
+	struct pair *env;               /* defaults.env merged in */
+	size_t env_count;
+
+	struct {
+		unsigned min, max, max_requests;        /* max_requests: 0 = no limit */
+		uint64_t idle_timeout_ms;               /* 0 = never ended for being idle */
+		unsigned spare, jitter_percent;         /* not yet supported: 0 */
+		uint64_t max_age_ms;                    /* not yet supported: 0 */
+	} workers;
+	struct { unsigned max; uint64_t timeout_ms; } queue;
+	struct { uint64_t start_ms, response_ms, idle_ms, total_ms, kill_ms; } timeout;  /* 0 = none */
+	struct { uint64_t max_bytes; enum chunked_mode chunked; } body;
+	struct { uint64_t max_bytes; } header;
+	bool pass_authorization;
+	enum abort_mode on_abort;
+	/* Not yet supported: 0 and NULL. */
+	struct { uint64_t memory_bytes, cpu_ms; unsigned files, processes; } limits;
+	char **preload;                 /* NULL-terminated: "auto", "none", or modules */
+	/* Where it stands in the file, for messages. */
+	unsigned line, column;
+};
+
+struct route_config {
+	char *path;                     /* "/hello", "/users/{id}", or a prefix that ends with a star */
+	char *host;                     /* lower case, or NULL */
+	char **methods;                 /* NULL-terminated, or NULL for all */
+	unsigned handler;               /* index in config->handlers */
+	enum builtin builtin;           /* not yet supported: BUILTIN_NONE */
+	unsigned line, column;
+};
+
+struct config {
+	char *file;                     /* absolute path of the YAML file */
+	struct listen_config *listen;
+	size_t listen_count;
+	unsigned spawners;              /* 0 = auto */
+	struct identity user;           /* is_set only when loaded by root: others cannot become it */
+	uint64_t params_max_bytes;
+	struct { char *file; enum log_format format; enum log_level level; } log;
+	struct handler_config *handlers;
+	size_t handlers_count;
+	struct route_config *routes;
+	size_t routes_count;
+};
+
+/* Every complaint about a file: errors (nothing may start) and warnings. */
+struct config_report {
+	struct bytes errors;            /* lines "FILE:LINE:COLUMN: where: what" */
+	struct bytes warnings;          /* lines "FILE:LINE:COLUMN: warning: where: what" */
+	unsigned errors_count, warnings_count;
+};
+void config_report_init(struct config_report *report);
+void config_report_fini(struct config_report *report);
+
+/* The file in use when no -c is given. */
+const char *config_default_file(void);
+
+/* NULL when there is at least one error; the report then says all of them.
+ * Warnings are reported either way. */
+struct config *config_load(const char *file, struct config_report *report);
+void config_free(struct config **config);
+
+/* The whole configuration as YAML with every default written out, in a form
+ * that config_load() takes again and that prints the same. */
+void config_print(const struct config *config, FILE *out);
+
+/* The reference manual of all keys as plain text, from the one table. */
+void config_reference(FILE *out);
+
+/* The words of the file for a value, NULL for none. */
+const char *config_protocol_name(enum protocol protocol);
+const char *config_process_name(enum process_mode process);
+
+/* Parses "unix:/path", "127.0.0.1:9000", "[::1]:9000". */
+int address_parse(const char *text, struct address *out, struct err *err);
+void address_fini(struct address *address);
+bool address_is_loopback(const struct address *address);        /* unix sockets too */
+bool prefix_contains(const struct prefix *prefix, const struct sockaddr *peer);
+
+#endif

@@ -1,0 +1,96 @@
+/*
+ * load.c - from the file to the configuration, and back to text.
+ */
+#include "config/file.h"
+#include "config/keys.h"
+#include "config/rules.h"
+
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+const char *config_default_file(void)
+{
+	return SYSCONFDIR "/fcgi-host/fcgi-host.yaml";
+}
+
+static char *absolute_path(const char *file)
+{
+	char *here = file[0] == '/' ? NULL : getcwd(NULL, 0);
+	char *path = path_resolve(here != NULL ? here : "/", file);
+
+	free(here);
+	return path;
+}
+
+static void read_root(struct reader *reader, const struct node *root)
+{
+	struct scope_source source = { root, NULL };
+
+	scope_read(reader, SCOPE_TOP, &source, NULL, reader->config);
+	rules_whole(reader, root);
+	free(reader->names);
+}
+
+static int read_config(const char *file, struct complaints *complaints, struct config *config)
+{
+	struct node root;
+	char *text = NULL;
+	size_t len = 0;
+
+	if (file_read(file, complaints, &text, &len) != 0)
+		return -1;
+	int rc = tree_read(text, len, complaints, &root);
+	free(text);
+	if (rc != 0)
+		return -1;
+	config->file = absolute_path(file);
+	char *folder = config->file == NULL ? NULL : strdup(config->file);
+	if (folder == NULL)
+		complaints->is_out_of_memory = true;
+	else
+		read_root(&(struct reader){ .complaints = complaints, .config = config, .folder = dirname(folder) }, &root);
+	free(folder);
+	node_fini(&root);
+	return complaints_has_errors(complaints) ? -1 : 0;
+}
+
+struct config *config_load(const char *file, struct config_report *report)
+{
+	struct config *config = calloc(1, sizeof(*config));
+	struct complaints complaints;
+
+	complaints_init(&complaints, file);
+	if (config == NULL)
+		complaints.is_out_of_memory = true;
+	else if (read_config(file, &complaints, config) != 0)
+		config_free(&config);
+	complaints_write(&complaints, report);
+	complaints_fini(&complaints);
+	return config;
+}
+
+void config_free(struct config **config)
+{
+	struct config *c = *config;
+
+	*config = NULL;
+	if (c == NULL)
+		return;
+	scope_fini(SCOPE_TOP, c);
+	free(c->file);
+	free(c);
+}
+
+void config_print(const struct config *config, FILE *out)
+{
+	struct printer *printer = printer_new(config, out);
+
+	if (printer == NULL)
+		return;
+	printer_map_begin(printer, false);
+	scope_print(printer, SCOPE_TOP, config);
+	printer_map_end(printer);
+	printer_end(&printer);
+}

@@ -1,0 +1,12 @@
+# sources of process/
+fcgi_host_libfcgihost_a_SOURCES += \
+	%D%/brood.c %D%/brood.h \
+	%D%/child_table.c %D%/child_table.h \
+	%D%/program.c %D%/program.h \
+	%D%/spawn.c %D%/spawn.h \
+	%D%/spawn_child.c %D%/spawn_child.h \
+	%D%/spawn_link.c %D%/spawn_link.h \
+	%D%/spawn_proto.h \
+	%D%/spawn_text.c \
+	%D%/spawner.c %D%/spawner.h
+fcgi_host_libfcgihost_a_SOURCES += %D%/pool.c %D%/pool.h %D%/worker.c %D%/worker.h

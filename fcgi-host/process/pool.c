@@ -1,0 +1,549 @@
+#include "process/pool.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+enum {
+	PAUSE_FIRST_MS = 500,   /* after the first worker that died at its start */
+	PAUSE_LAST_MS = 30000,
+};
+
+struct ring {
+	struct worker *first, *last;
+	unsigned count;
+};
+
+struct pool {
+	const struct handler_config *handler;
+	struct loop *loop;
+	struct spawner *spawner;
+	const char *folder;
+	bool has_workers;               /* else places */
+	bool is_closed;
+	unsigned borrowed;              /* places or workers given out and not handed back */
+	struct ring starting, idle, busy, stopping;     /* idle: the one used last comes first */
+	struct pool_waiter *first, *last;
+	unsigned waiting;
+	struct defer line_call;
+	struct timer *line_timer;       /* the first in line has waited too long */
+	struct timer *idle_timer;       /* the last idle worker has been idle too long */
+	struct timer *pause_timer;
+	unsigned early_deaths;          /* in a row */
+	uint64_t pause_from_ns, pause_until_ns;
+	bool can_start;                 /* false: the last start failed in exec, so nothing is started ahead */
+};
+
+static void serve_line(void *ctx);
+
+/* Rings of workers: a worker is in exactly one, by its state. */
+
+static void ring_push(struct ring *ring, struct worker *worker)
+{
+	worker->prev = NULL;
+	worker->next = ring->first;
+	if (ring->first != NULL)
+		ring->first->prev = worker;
+	else
+		ring->last = worker;
+	ring->first = worker;
+	ring->count++;
+}
+
+static void ring_drop(struct ring *ring, struct worker *worker)
+{
+	if (worker->prev != NULL)
+		worker->prev->next = worker->next;
+	else
+		ring->first = worker->next;
+	if (worker->next != NULL)
+		worker->next->prev = worker->prev;
+	else
+		ring->last = worker->prev;
+	ring->count--;
+}
+
+static struct ring *ring_of(struct pool *pool, enum worker_state state)
+{
+	switch (state) {
+	case WORKER_STARTING: return &pool->starting;
+	case WORKER_IDLE: return &pool->idle;
+	case WORKER_BUSY: return &pool->busy;
+	case WORKER_STOPPING: return &pool->stopping;
+	case WORKER_GONE: break;
+	}
+	return NULL;
+}
+
+static void set_state(struct pool *pool, struct worker *worker, enum worker_state state)
+{
+	ring_drop(ring_of(pool, worker->state), worker);
+	worker->state = state;
+	if (state != WORKER_GONE)
+		ring_push(ring_of(pool, state), worker);
+}
+
+static void set_idle(struct pool *pool, struct worker *worker)
+{
+	worker->idle_since_ns = clock_monotonic_ns();
+	set_state(pool, worker, WORKER_IDLE);
+}
+
+static void stop_worker(struct pool *pool, struct worker *worker)
+{
+	set_state(pool, worker, WORKER_STOPPING);
+	worker_stop(worker);
+}
+
+static unsigned living(const struct pool *pool)
+{
+	return pool->starting.count + pool->idle.count + pool->busy.count;
+}
+
+/* The line. */
+
+static void leave_line(struct pool_waiter *waiter)
+{
+	struct pool *pool = waiter->pool;
+
+	if (waiter->prev != NULL)
+		waiter->prev->next = waiter->next;
+	else
+		pool->first = waiter->next;
+	if (waiter->next != NULL)
+		waiter->next->prev = waiter->prev;
+	else
+		pool->last = waiter->prev;
+	pool->waiting--;
+	waiter->pool = NULL;
+}
+
+static void answer(struct pool_waiter *waiter, const struct pool_result *result)
+{
+	leave_line(waiter);
+	waiter->on_ready(waiter->ctx, result);
+}
+
+static void refuse_all(struct pool *pool, const struct pool_result *result)
+{
+	while (pool->first != NULL)
+		answer(pool->first, result);
+}
+
+static bool is_paused(const struct pool *pool)
+{
+	return clock_monotonic_ns() < pool->pause_until_ns;
+}
+
+static unsigned seconds_until(uint64_t ns)
+{
+	uint64_t now = clock_monotonic_ns();
+
+	return now >= ns ? 1 : (unsigned)((ns - now) / 1000000000u) + 1;
+}
+
+static void refuse_paused(struct pool *pool)
+{
+	struct pool_result result = {
+		.answer = POOL_PAUSED,
+		.retry_after_s = seconds_until(pool->pause_until_ns),
+	};
+
+	err_set(&result.err, "its workers keep dying at their start; next try in %u s", result.retry_after_s);
+	refuse_all(pool, &result);
+}
+
+static void refuse_start(struct pool *pool, enum spawn_step step, int errnum, const struct err *why)
+{
+	struct pool_result result = { .answer = POOL_START_FAILED, .failed_step = step, .failed_errno = errnum, .err = *why };
+
+	refuse_all(pool, &result);
+}
+
+static void set_line_timer(struct pool *pool)
+{
+	uint64_t waited_ms;
+	uint64_t limit_ms = pool->handler->queue.timeout_ms;
+
+	if (pool->first == NULL || limit_ms == 0) {
+		timer_clear(pool->line_timer);
+		return;
+	}
+	waited_ms = (clock_monotonic_ns() - pool->first->since_ns) / 1000000;
+	timer_set(pool->line_timer, waited_ms >= limit_ms ? 0 : limit_ms - waited_ms);
+}
+
+static void on_line_time(void *ctx)
+{
+	struct pool *pool = ctx;
+	uint64_t limit_ns = pool->handler->queue.timeout_ms * 1000000;
+	uint64_t now = clock_monotonic_ns();
+	struct pool_result result = { .answer = POOL_LINE_TIMEOUT, .retry_after_s = 1 };
+
+	err_set(&result.err, "waited queue.timeout (%llu ms) for a process",
+		(unsigned long long)pool->handler->queue.timeout_ms);
+	while (pool->first != NULL && now - pool->first->since_ns >= limit_ns)
+		answer(pool->first, &result);
+	set_line_timer(pool);
+}
+
+/* Workers come and go. */
+
+static void set_idle_timer(struct pool *pool)
+{
+	uint64_t limit_ms = pool->handler->workers.idle_timeout_ms;
+	uint64_t idle_ms;
+
+	if (pool->idle.last == NULL || limit_ms == 0 || living(pool) <= pool->handler->workers.min) {
+		timer_clear(pool->idle_timer);
+		return;
+	}
+	idle_ms = (clock_monotonic_ns() - pool->idle.last->idle_since_ns) / 1000000;
+	timer_set(pool->idle_timer, idle_ms >= limit_ms ? 0 : limit_ms - idle_ms);
+}
+
+/* Runs from the loop like serve_line() does: a worker is either handed out or
+ * stopped, never both. */
+static void on_idle_time(void *ctx)
+{
+	struct pool *pool = ctx;
+	uint64_t limit_ns = pool->handler->workers.idle_timeout_ms * 1000000;
+	uint64_t now = clock_monotonic_ns();
+
+	while (pool->idle.last != NULL && living(pool) > pool->handler->workers.min &&
+	       now - pool->idle.last->idle_since_ns >= limit_ns)
+		stop_worker(pool, pool->idle.last);
+	set_idle_timer(pool);
+}
+
+static void begin_pause(struct pool *pool, const struct worker *worker)
+{
+	uint64_t pause_ms = PAUSE_LAST_MS;
+
+	/* Workers that were started together die together: that is one failure. */
+	if (worker->process.asked_ns < pool->pause_from_ns)
+		return;
+	if (pool->early_deaths < 6)
+		pause_ms = (uint64_t)PAUSE_FIRST_MS << pool->early_deaths;
+	pool->early_deaths++;
+	pool->pause_from_ns = clock_monotonic_ns();
+	pool->pause_until_ns = pool->pause_from_ns + pause_ms * 1000000;
+	timer_set(pool->pause_timer, pause_ms + 1);
+	log_message(LOG_LEVEL_ERROR, "worker_pause", "handler %s: pid %d ended before it answered a request; next start in %llu ms",
+		pool->handler->name, (int)worker->process.pid, (unsigned long long)pause_ms);
+}
+
+/* Exec failed: cheap to find out, so each request tries again and a program
+ * that is put right is served at once.  Nothing is started ahead meanwhile. */
+static void on_start_failed(struct pool *pool, const struct worker *worker)
+{
+	const struct process *process = &worker->process;
+	struct err why;
+
+	spawn_failure_text(process->failed_step, process->failed_errno, pool->handler->command[0], &why);
+	if (pool->waiting == 0 || living(pool) > 0)
+		log_message(LOG_LEVEL_ERROR, "worker_start", "handler %s: %s", pool->handler->name, why.text);
+	pool->can_start = false;
+	if (living(pool) == 0)
+		refuse_start(pool, process->failed_step, process->failed_errno, &why);
+}
+
+/* Ended by itself without ever taking a request. */
+static bool died_at_start(const struct worker *worker)
+{
+	return worker->state != WORKER_STOPPING && worker->process.failed_step == SPAWN_STEP_NONE &&
+		worker->requests == 0 && (worker->handed_out == 0 || !worker_has_accepted(worker));
+}
+
+static void on_worker_gone(struct pool *pool, struct worker *worker)
+{
+	bool was_early = died_at_start(worker);
+	void (*on_gone)(void *ctx) = worker->on_gone;
+
+	set_state(pool, worker, WORKER_GONE);
+	if (was_early)
+		begin_pause(pool, worker);
+	if (worker->process.failed_step != SPAWN_STEP_NONE)
+		on_start_failed(pool, worker);
+	if (on_gone == NULL)
+		worker_free(&worker);
+	else
+		on_gone(worker->ctx);
+}
+
+static void on_worker_change(struct worker *worker)
+{
+	struct pool *pool = worker->pool;
+
+	if (worker->process.state == PROCESS_GONE) {
+		on_worker_gone(pool, worker);
+	} else if (worker->state == WORKER_STARTING) {
+		pool->can_start = true;
+		set_idle(pool, worker);
+	}
+	defer_call(pool->loop, &pool->line_call, serve_line, pool);
+}
+
+static int start_worker(struct pool *pool, struct err *err)
+{
+	struct worker *worker = worker_start(pool->handler, pool->folder, pool->loop, pool->spawner,
+		on_worker_change, pool, err);
+
+	if (worker == NULL)
+		return -1;
+	ring_push(&pool->starting, worker);
+	return 0;
+}
+
+/* As many as the line and workers.min need, at once. */
+static void start_workers(struct pool *pool)
+{
+	unsigned want = pool->waiting > pool->starting.count ? pool->waiting - pool->starting.count : 0;
+	struct err err;
+
+	if (pool->is_closed || is_paused(pool))
+		return;
+	if (pool->can_start && living(pool) + want < pool->handler->workers.min)
+		want = pool->handler->workers.min - living(pool);
+	for (; want > 0 && living(pool) < pool->handler->workers.max; want--) {
+		if (start_worker(pool, &err) < 0) {
+			log_message(LOG_LEVEL_ERROR, "worker_start", "handler %s: %s", pool->handler->name, err.text);
+			if (living(pool) == 0)
+				refuse_start(pool, SPAWN_STEP_FORK, EAGAIN, &err);
+			return;
+		}
+	}
+}
+
+static void on_pause_end(void *ctx)
+{
+	struct pool *pool = ctx;
+
+	defer_call(pool->loop, &pool->line_call, serve_line, pool);
+}
+
+/* Who came when the line was full waits at its end for the refusal, so that it
+ * too comes from the loop. */
+
+static unsigned free_places(const struct pool *pool)
+{
+	unsigned max = pool->handler->workers.max;
+
+	return pool->borrowed < max ? max - pool->borrowed : 0;
+}
+
+static void refuse_overflow(struct pool *pool)
+{
+	struct pool_result result = { .answer = POOL_LINE_FULL, .retry_after_s = 1 };
+
+	err_set(&result.err, "queue.max (%u) requests wait already", pool->handler->queue.max);
+	while (pool->waiting > pool->handler->queue.max + free_places(pool))
+		answer(pool->last, &result);
+}
+
+static void refuse_stopped(struct pool *pool)
+{
+	struct pool_result result = { .answer = POOL_STOPPED, .retry_after_s = 1 };
+
+	err_set(&result.err, "the host is stopping");
+	refuse_all(pool, &result);
+}
+
+/* The one place where processes are given away. */
+
+static void give_place(struct pool *pool)
+{
+	struct pool_result result = { .answer = POOL_READY };
+
+	pool->borrowed++;
+	answer(pool->first, &result);
+}
+
+static void give_worker(struct pool *pool)
+{
+	struct worker *worker = pool->idle.first;
+	struct pool_result result = { .answer = POOL_READY, .worker = worker };
+
+	set_state(pool, worker, WORKER_BUSY);
+	worker->handed_out++;
+	pool->borrowed++;
+	answer(pool->first, &result);
+}
+
+static void give_workers(struct pool *pool)
+{
+	while (pool->first != NULL && pool->idle.first != NULL)
+		give_worker(pool);
+	start_workers(pool);
+	if (pool->first != NULL && living(pool) == 0 && is_paused(pool))
+		refuse_paused(pool);
+	set_idle_timer(pool);
+}
+
+static void serve_line(void *ctx)
+{
+	struct pool *pool = ctx;
+
+	if (pool->is_closed)
+		refuse_stopped(pool);
+	refuse_overflow(pool);
+	if (pool->has_workers)
+		give_workers(pool);
+	while (!pool->has_workers && pool->first != NULL && free_places(pool) > 0)
+		give_place(pool);
+	set_line_timer(pool);
+}
+
+void pool_acquire(struct pool *pool, struct pool_waiter *waiter)
+{
+	waiter->pool = pool;
+	waiter->since_ns = clock_monotonic_ns();
+	waiter->next = NULL;
+	waiter->prev = pool->last;
+	if (pool->last != NULL)
+		pool->last->next = waiter;
+	else
+		pool->first = waiter;
+	pool->last = waiter;
+	pool->waiting++;
+	defer_call(pool->loop, &pool->line_call, serve_line, pool);
+}
+
+void pool_cancel(struct pool_waiter *waiter)
+{
+	if (waiter->pool != NULL)
+		leave_line(waiter);
+}
+
+static void take_back(struct pool *pool, struct worker *worker, bool is_good)
+{
+	unsigned max_requests = pool->handler->workers.max_requests;
+
+	worker->on_gone = NULL;
+	worker->request_id = NULL;
+	if (worker->state == WORKER_GONE) {
+		worker_free(&worker);
+		return;
+	}
+	if (worker->state == WORKER_STOPPING)
+		return;
+	if (is_good) {
+		worker->requests++;
+		pool->early_deaths = 0;
+	}
+	if (!is_good || pool->is_closed || (max_requests > 0 && worker->requests >= max_requests))
+		stop_worker(pool, worker);
+	else
+		set_idle(pool, worker);
+}
+
+void pool_stop_borrowed(struct pool *pool, struct worker *worker)
+{
+	if (worker->state == WORKER_BUSY)
+		stop_worker(pool, worker);
+}
+
+void pool_release(struct pool *pool, struct worker *worker, bool is_good)
+{
+	pool->borrowed--;
+	if (worker != NULL)
+		take_back(pool, worker, is_good);
+	defer_call(pool->loop, &pool->line_call, serve_line, pool);
+}
+
+unsigned pool_waiting(const struct pool *pool)
+{
+	return pool->waiting;
+}
+
+/* Open and close. */
+
+struct pool *pool_new(const struct handler_config *handler, struct loop *loop, struct spawner *spawner,
+	const char *folder, struct err *err)
+{
+	struct pool *pool = calloc(1, sizeof(*pool));
+
+	if (pool == NULL) {
+		err_set(err, "no memory for the pool of handler %s", handler->name);
+		return NULL;
+	}
+	pool->handler = handler;
+	pool->loop = loop;
+	pool->spawner = spawner;
+	pool->folder = folder;
+	pool->can_start = true;
+	pool->has_workers = handler->process == PROCESS_PERSISTENT && handler->connect.text == NULL;
+	pool->line_timer = timer_new(loop, on_line_time, pool);
+	pool->idle_timer = timer_new(loop, on_idle_time, pool);
+	pool->pause_timer = timer_new(loop, on_pause_end, pool);
+	if (pool->line_timer == NULL || pool->idle_timer == NULL || pool->pause_timer == NULL) {
+		err_set(err, "no memory for the pool of handler %s", handler->name);
+		pool_free(&pool);
+		return NULL;
+	}
+	return pool;
+}
+
+void pool_open(struct pool *pool)
+{
+	defer_call(pool->loop, &pool->line_call, serve_line, pool);
+}
+
+void pool_close(struct pool *pool)
+{
+	pool->is_closed = true;
+	while (pool->idle.first != NULL)
+		stop_worker(pool, pool->idle.first);
+	while (pool->starting.first != NULL)
+		stop_worker(pool, pool->starting.first);
+	defer_call(pool->loop, &pool->line_call, serve_line, pool);
+}
+
+static void signal_ring(const struct ring *ring, int signal)
+{
+	for (struct worker *worker = ring->first; worker != NULL; worker = worker->next)
+		process_signal(&worker->process, signal);
+}
+
+void pool_signal(struct pool *pool, int signal)
+{
+	signal_ring(&pool->busy, signal);
+	signal_ring(&pool->stopping, signal);
+}
+
+bool pool_is_empty(const struct pool *pool)
+{
+	return living(pool) == 0 && pool->stopping.count == 0 && pool->borrowed == 0;
+}
+
+static void free_ring(struct ring *ring)
+{
+	while (ring->first != NULL) {
+		struct worker *worker = ring->first;
+
+		ring_drop(ring, worker);
+		worker_free(&worker);
+	}
+}
+
+void pool_free(struct pool **pool)
+{
+	struct pool *p = *pool;
+
+	if (p == NULL)
+		return;
+	defer_cancel(&p->line_call);
+	timer_free(&p->line_timer);
+	timer_free(&p->idle_timer);
+	timer_free(&p->pause_timer);
+	free_ring(&p->starting);
+	free_ring(&p->idle);
+	free_ring(&p->busy);
+	free_ring(&p->stopping);
+	free(p);
+	*pool = NULL;
+}

@@ -1,0 +1,83 @@
+/*
+ * pool.h - a bounded set of handler processes that serve one handler, and the
+ * line of requests that wait for one.
+ *
+ * Borrow with pool_acquire(); hand back once, with pool_release().  For a
+ * handler with persistent workers of ours the waiter gets a worker; for every
+ * other handler it gets a place: the right to one process or one connection.
+ * Nothing here blocks, and no callback runs inside pool_acquire(): the answer
+ * always comes later, from the event loop.
+ */
+#ifndef FCGI_HOST_PROCESS_POOL_H
+#define FCGI_HOST_PROCESS_POOL_H
+
+#include "base/err.h"
+#include "base/loop.h"
+#include "config/config.h"
+#include "process/spawn.h"
+#include "process/worker.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct pool;            /* opaque, see pool.c */
+
+enum pool_answer {
+	POOL_READY,             /* `worker` is set, or a place was given */
+	POOL_LINE_FULL,         /* queue.max */
+	POOL_LINE_TIMEOUT,      /* queue.timeout */
+	POOL_PAUSED,            /* workers keep dying at their start */
+	POOL_START_FAILED,      /* the program cannot be started: failed_step, failed_errno */
+	POOL_STOPPED,           /* the host ends */
+};
+
+struct pool_result {
+	enum pool_answer answer;
+	struct worker *worker;          /* NULL for a place */
+	unsigned retry_after_s;         /* for LINE_FULL, LINE_TIMEOUT, PAUSED */
+	enum spawn_step failed_step;
+	int failed_errno;
+	struct err err;                 /* what to say, when not READY */
+};
+
+/* Runs once.  `result` is borrowed. */
+typedef void pool_ready_fn(void *ctx, const struct pool_result *result);
+
+/* A place in line.  The caller owns it and keeps it until `on_ready` has run
+ * or pool_cancel() has returned.  Zero it first. */
+struct pool_waiter {
+	pool_ready_fn *on_ready;
+	void *ctx;
+	uint64_t since_ns;
+	struct pool_waiter *next, *prev;        /* for pool.c only */
+	struct pool *pool;                      /* for pool.c only; NULL: not in line */
+};
+
+/* `folder` is where workers' sockets are made.  All are borrowed. */
+struct pool *pool_new(const struct handler_config *handler, struct loop *loop, struct spawner *spawner,
+	const char *folder, struct err *err);
+void pool_free(struct pool **pool);
+
+/* Starts workers.min workers. */
+void pool_open(struct pool *pool);
+/* Refuses who waits, ends idle workers at once and busy ones when they are
+ * handed back. */
+void pool_close(struct pool *pool);
+/* Signals every worker that is left. */
+void pool_signal(struct pool *pool, int signal);
+bool pool_is_empty(const struct pool *pool);    /* no worker, nothing borrowed */
+
+void pool_acquire(struct pool *pool, struct pool_waiter *waiter);
+void pool_cancel(struct pool_waiter *waiter);   /* fine when it is not in line */
+
+/* `worker` is NULL for a place.  A worker that is not good, has had its
+ * max_requests or is gone is not used again. */
+void pool_release(struct pool *pool, struct worker *worker, bool is_good);
+
+/* Ends a borrowed worker; it stays borrowed, and worker->on_gone (which must be
+ * set) tells when to hand it back. */
+void pool_stop_borrowed(struct pool *pool, struct worker *worker);
+
+unsigned pool_waiting(const struct pool *pool);
+
+#endif

@@ -1,0 +1,54 @@
+/*
+ * spawn_proto.h - what the relay and a spawner say to each other.
+ *
+ * A stream socket carries these structs one after the other, in memory order:
+ * both ends are the same program.  The relay asks, the spawner reports.
+ *
+ *   relay to spawner:  struct spawn_ask, then script (with its NUL), then environ
+ *   spawner to relay:  struct spawn_report
+ *
+ * The descriptors of a START travel with its first byte.  The spawner does not
+ * trust what it is asked; see spawner.c.
+ */
+#ifndef FCGI_HOST_PROCESS_SPAWN_PROTO_H
+#define FCGI_HOST_PROCESS_SPAWN_PROTO_H
+
+#include "process/spawn.h"
+
+#include <limits.h>
+#include <stdint.h>
+
+enum {
+	SPAWN_SCRIPT_MAX_BYTES = PATH_MAX,
+	SPAWN_ENVIRON_MAX_BYTES = 6 * 1024 * 1024,      /* Linux never takes more, whatever the limits */
+};
+
+enum spawn_ask_kind { SPAWN_ASK_START = 1, SPAWN_ASK_SIGNAL };
+
+struct spawn_ask {
+	uint64_t id;                    /* chosen by the relay, never used twice */
+	uint32_t kind;                  /* enum spawn_ask_kind */
+	uint32_t handler;               /* START: its number */
+	uint32_t fds;                   /* START: bit i is set when descriptor i travels along */
+	uint32_t script_len;            /* START: with the NUL; 0 when there is none */
+	uint32_t environ_len;           /* START */
+	uint32_t signal;                /* SIGNAL */
+};
+
+enum spawn_report_kind {
+	SPAWN_REPORT_STARTED,           /* the program runs */
+	SPAWN_REPORT_FAILED,            /* it never ran; nothing else comes for this id */
+	SPAWN_REPORT_EXITED,            /* after STARTED; nothing else comes for this id */
+};
+
+struct spawn_report {
+	uint64_t id;
+	uint64_t at_ns;                 /* monotonic: when it started, failed or exited */
+	uint32_t kind;                  /* enum spawn_report_kind */
+	int32_t pid;                    /* STARTED */
+	int32_t step, errnum;           /* FAILED: enum spawn_step */
+	int32_t wait_status;            /* EXITED */
+	struct process_usage usage;     /* EXITED */
+};
+
+#endif

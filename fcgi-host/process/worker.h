@@ -1,0 +1,72 @@
+/*
+ * worker.h - one persistent handler process and the socket on which it accepts.
+ *
+ * The relay keeps the listening end open too, so that it can tell whether a
+ * connection was ever accepted.  Workers are made, handed out and freed by
+ * their pool alone.
+ */
+#ifndef FCGI_HOST_PROCESS_WORKER_H
+#define FCGI_HOST_PROCESS_WORKER_H
+
+#include "base/err.h"
+#include "base/lines.h"
+#include "base/loop.h"
+#include "config/config.h"
+#include "process/spawn.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/un.h>
+
+enum worker_state {
+	WORKER_STARTING,        /* the spawner has been asked */
+	WORKER_IDLE,            /* may be handed out */
+	WORKER_BUSY,            /* borrowed */
+	WORKER_STOPPING,        /* told to end; never handed out again */
+	WORKER_GONE,            /* the process has ended; only a borrower still knows it */
+};
+
+struct worker {
+	enum worker_state state;        /* set by the pool */
+	const struct handler_config *handler;
+	struct process process;
+	int listen_fd;
+	struct sockaddr_un address;     /* where to connect */
+	unsigned handed_out;            /* times */
+	unsigned requests;              /* requests answered whole */
+	uint64_t idle_since_ns;
+
+	/* The borrower's, while it is busy; cleared when it is handed back. */
+	void (*on_gone)(void *ctx);     /* the process has ended: hand it back */
+	void *ctx;
+	const char *request_id;         /* for the lines of its stderr; NULL when idle */
+
+	/* A connection kept to it.  close_link runs before the worker stops. */
+	void *link;
+	void (*close_link)(void *link);
+
+	int stderr_fd;
+	struct watch *stderr_watch;
+	struct lines stderr_lines;
+	struct timer *kill_timer;
+	void (*on_change)(struct worker *worker);       /* see process.state: running, or gone */
+	void *pool;
+	struct worker *next, *prev;     /* the pool's */
+};
+
+/* Starts a process for `handler` with a socket of its own in `folder`.
+ * on_change runs when it has started or is gone, never from inside a call. */
+struct worker *worker_start(const struct handler_config *handler, const char *folder, struct loop *loop,
+	struct spawner *spawner, void (*on_change)(struct worker *worker), void *pool, struct err *err);
+
+/* Closes the link, tells the process group to end, and kills it after
+ * timeout.kill.  on_change runs when it is gone.  The caller sets the state. */
+void worker_stop(struct worker *worker);
+
+/* Has every connection made to it been accepted? */
+bool worker_has_accepted(const struct worker *worker);
+
+/* Only when the process is gone, or the host ends. */
+void worker_free(struct worker **worker);
+
+#endif

@@ -1,0 +1,85 @@
+/* The one line that every request leaves in the log. */
+#include "base/clock.h"
+#include "base/log.h"
+#include "serve/request.h"
+
+#include <sys/wait.h>
+
+static void put_span(struct log_line *line, const char *name, uint64_t from_ns, uint64_t to_ns)
+{
+	if (from_ns == 0 || to_ns < from_ns)
+		log_none(line, name);
+	else
+		log_ms(line, name, to_ns - from_ns);
+}
+
+static void put_who(struct log_line *line, const struct request *request)
+{
+	const struct handler_config *handler = request->handler;
+
+	log_str(line, "id", request->id);
+	log_str(line, "route", request->route == NULL ? NULL : request->route->path);
+	log_str(line, "handler", handler == NULL ? NULL : handler->name);
+	log_str(line, "process", handler == NULL ? NULL : config_process_name(handler->process));
+	if (request->pid > 0)
+		log_i64(line, "pid", request->pid);
+	else
+		log_none(line, "pid");
+}
+
+static void put_times(struct log_line *line, const struct request *request)
+{
+	uint64_t end_ns = request->answered_ns != 0 ? request->answered_ns : clock_monotonic_ns();
+
+	put_span(line, "queue_ms", request->queued_ns, request->granted_ns);
+	put_span(line, "start_ms", request->granted_ns, request->started_ns);
+	put_span(line, "first_byte_ms", request->begun_ns, request->first_byte_ns);
+	put_span(line, "total_ms", request->begun_ns, end_ns);
+}
+
+static void put_usage(struct log_line *line, const struct request *request)
+{
+	if (!request->has_usage) {
+		log_none(line, "cpu_ms");
+		log_none(line, "rss_kib");
+		log_none(line, "faults");
+		return;
+	}
+	log_ms(line, "cpu_ms", request->usage.cpu_us * 1000);
+	log_u64(line, "rss_kib", request->usage.max_rss_kib);
+	log_u64(line, "faults", request->usage.minor_faults + request->usage.major_faults);
+}
+
+static void put_exit(struct log_line *line, const struct request *request)
+{
+	if (request->has_exit && WIFEXITED(request->wait_status))
+		log_i64(line, "exit", WEXITSTATUS(request->wait_status));
+	else
+		log_none(line, "exit");
+	if (request->has_exit && WIFSIGNALED(request->wait_status))
+		log_i64(line, "signal", WTERMSIG(request->wait_status));
+	else
+		log_none(line, "signal");
+}
+
+void request_log(const struct request *request)
+{
+	bool is_bad = request->status >= 500 || request->reason[0] != '\0';
+	struct log_line line;
+
+	log_begin(&line, is_bad ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, "request");
+	put_who(&line, request);
+	log_str(&line, "method", request->cgi.method);
+	log_str(&line, "path", request->cgi.path);
+	if (request->status != 0)
+		log_u64(&line, "status", request->status);
+	else
+		log_none(&line, "status");
+	log_u64(&line, "bytes_in", request->body.received_bytes);
+	log_u64(&line, "bytes_out", request->answer.body_bytes);
+	put_times(&line, request);
+	put_usage(&line, request);
+	put_exit(&line, request);
+	log_str(&line, "reason", request->reason[0] == '\0' ? NULL : request->reason);
+	log_end(&line);
+}

@@ -1,0 +1,430 @@
+/* One process for one request: its stdin, stdout and stderr are pipes. */
+#include "serve/backend.h"
+
+#include "base/log.h"
+#include "serve/request.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+	STDERR_PIECE_BYTES = 16 * 1024,
+	EXIT_WAIT_MS = 20,      /* between the end of stdout and the news of the exit */
+	PF_EXITING = 0x4,       /* flags in /proc/PID/stat, see linux/sched.h */
+};
+
+struct cgi {
+	struct request *request;
+	struct process process;
+	int in_fd, out_fd, err_fd;              /* our ends; -1 when closed */
+	struct watch *in_watch, *out_watch, *err_watch;
+	struct timer *exit_timer;
+	struct defer drain;
+	bool is_gone;                           /* the process, and those of its group that had to go */
+	size_t left_bytes;                      /* of output in the pipe when it went */
+	bool has_ended_output;                  /* told to the request */
+};
+
+static void close_end(int *fd, struct watch **watch)
+{
+	watch_free(watch);
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static void check_over(struct cgi *cgi)
+{
+	struct request *request = cgi->request;
+
+	if (!cgi->is_gone || cgi->out_fd >= 0)
+		return;
+	close_end(&cgi->in_fd, &cgi->in_watch);
+	close_end(&cgi->err_fd, &cgi->err_watch);
+	pool_release(request->host->pools[request->handler->number], NULL, true);
+	request_on_over(request);
+}
+
+/* stdout. */
+
+static void end_output(struct cgi *cgi, bool is_lost)
+{
+	if (cgi->has_ended_output)
+		return;
+	cgi->has_ended_output = true;
+	timer_free(&cgi->exit_timer);
+	request_on_output_end(cgi->request, is_lost);
+}
+
+/* A process that ends closes its stdout shortly before its exit is known; one
+ * that goes on has closed it to say that the answer is complete. */
+static bool is_exiting(pid_t pid)
+{
+	char path[64], text[512];
+	unsigned flags = 0;
+	char *after_name;
+	FILE *file;
+	size_t len;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	file = fopen(path, "re");
+	if (file == NULL)
+		return true;
+	len = fread(text, 1, sizeof(text) - 1, file);
+	fclose(file);
+	text[len] = '\0';
+	after_name = strrchr(text, ')');
+	if (after_name == NULL || sscanf(after_name + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) != 1)
+		return true;
+	return (flags & PF_EXITING) != 0;
+}
+
+static void on_exit_time(void *ctx)
+{
+	struct cgi *cgi = ctx;
+
+	if (cgi->process.pid > 0 && !is_exiting(cgi->process.pid))
+		end_output(cgi, false);
+	else
+		timer_set(cgi->exit_timer, EXIT_WAIT_MS);
+}
+
+static void on_output_eof(struct cgi *cgi)
+{
+	close_end(&cgi->out_fd, &cgi->out_watch);
+	if (cgi->is_gone) {
+		end_output(cgi, WIFSIGNALED(cgi->process.wait_status));
+		return;
+	}
+	cgi->exit_timer = timer_new(cgi->request->host->loop, on_exit_time, cgi);
+	if (cgi->exit_timer != NULL)
+		timer_set(cgi->exit_timer, EXIT_WAIT_MS);
+}
+
+/* One read.  Once the process is gone what it left in the pipe is all that
+ * counts, whoever else still holds the pipe. */
+static bool read_output(struct cgi *cgi)
+{
+	size_t size;
+	uint8_t *buffer;
+	ssize_t n;
+
+	if (cgi->is_gone && cgi->left_bytes == 0) {
+		on_output_eof(cgi);
+		return false;
+	}
+	if (answer_room(cgi->request) == 0) {
+		watch_set(cgi->out_watch, 0);
+		return false;
+	}
+	buffer = answer_buffer(cgi->request, &size);
+	if (cgi->is_gone && size > cgi->left_bytes)
+		size = cgi->left_bytes;
+	n = read(cgi->out_fd, buffer, size);
+	if (n > 0) {
+		cgi->left_bytes -= cgi->is_gone ? (size_t)n : 0;
+		answer_commit(cgi->request, buffer, (size_t)n);
+		return true;
+	}
+	if (n == 0 || (errno != EINTR && (errno != EAGAIN || cgi->is_gone)))
+		on_output_eof(cgi);
+	return false;
+}
+
+static void on_stdout(void *ctx, int events)
+{
+	struct cgi *cgi = ctx;
+
+	(void)events;
+	read_output(cgi);
+	check_over(cgi);
+}
+
+static void on_drain(void *ctx)
+{
+	struct cgi *cgi = ctx;
+
+	while (cgi->out_fd >= 0 && read_output(cgi))
+		;
+	check_over(cgi);
+}
+
+static void on_room(struct request *request)
+{
+	struct cgi *cgi = request->backend_data;
+
+	if (cgi->out_watch == NULL)
+		return;
+	if (cgi->is_gone && answer_room(request) > 0)
+		defer_call(request->host->loop, &cgi->drain, on_drain, cgi);
+	watch_set(cgi->out_watch, answer_room(request) > 0 ? WATCH_READ : 0);
+}
+
+/* stderr. */
+
+static bool read_stderr(struct cgi *cgi)
+{
+	char piece[STDERR_PIECE_BYTES];
+	ssize_t n = read(cgi->err_fd, piece, sizeof(piece));
+
+	if (n > 0)
+		request_stderr(cgi->request, piece, (size_t)n);
+	else if (n == 0 || (errno != EAGAIN && errno != EINTR))
+		close_end(&cgi->err_fd, &cgi->err_watch);
+	return n > 0;
+}
+
+static void on_stderr(void *ctx, int events)
+{
+	(void)events;
+	read_stderr(ctx);
+}
+
+/* stdin. */
+
+static void on_stdin(void *ctx, int events);
+
+static void close_stdin(struct cgi *cgi)
+{
+	close_end(&cgi->in_fd, &cgi->in_watch);
+}
+
+static void wait_for_stdin(struct cgi *cgi)
+{
+	struct err err;
+
+	if (cgi->in_watch == NULL)
+		cgi->in_watch = watch_new(cgi->request->host->loop, cgi->in_fd, on_stdin, cgi, &err);
+	if (cgi->in_watch == NULL)
+		request_fail(cgi->request, 503, "Retry-After: 1\r\n", "%s", err.text);
+	else
+		watch_set(cgi->in_watch, WATCH_WRITE);
+}
+
+static void on_stdin_refused(struct cgi *cgi)
+{
+	close_stdin(cgi);
+	request_on_body_refused(cgi->request);
+}
+
+static void write_stdin(struct cgi *cgi)
+{
+	struct request *request = cgi->request;
+	struct slice piece;
+	struct err err;
+	ssize_t n;
+
+	while (cgi->in_fd >= 0 && body_waiting(&request->body) > 0) {
+		if (body_peek(&request->body, &piece, &err) < 0) {
+			request_fail(request, 502, NULL, "%s", err.text);
+			return;
+		}
+		n = write(cgi->in_fd, piece.ptr, piece.len);
+		if (n < 0 && errno == EAGAIN) {
+			wait_for_stdin(cgi);
+			return;
+		}
+		if (n < 0 && errno != EINTR) {
+			on_stdin_refused(cgi);
+			return;
+		}
+		if (n > 0) {
+			body_consume(&request->body, (size_t)n);
+			request_on_body_taken(request);
+		}
+	}
+	if (cgi->in_watch != NULL)
+		watch_set(cgi->in_watch, 0);
+	if (body_is_spent(&request->body))
+		close_stdin(cgi);
+}
+
+static void on_stdin(void *ctx, int events)
+{
+	(void)events;
+	write_stdin(ctx);
+}
+
+static void on_body(struct request *request)
+{
+	write_stdin(request->backend_data);
+}
+
+/* The process. */
+
+static void on_started(void *ctx)
+{
+	struct cgi *cgi = ctx;
+
+	request_on_started(cgi->request, cgi->process.pid, cgi->process.started_ns);
+}
+
+static void on_gone(void *ctx)
+{
+	struct cgi *cgi = ctx;
+	struct request *request = cgi->request;
+	int left = 0;
+
+	cgi->is_gone = true;
+	if (cgi->process.failed_step != SPAWN_STEP_NONE) {
+		cgi->has_ended_output = true;
+		close_end(&cgi->out_fd, &cgi->out_watch);
+		request_on_start_failed(request, cgi->process.failed_step, cgi->process.failed_errno);
+	} else {
+		if (request->pid == 0)
+			on_started(cgi);
+		request_on_exit(request, &cgi->process);
+		for (int i = 0; i < 64 && cgi->err_fd >= 0 && read_stderr(cgi); i++)
+			;
+		if (cgi->out_fd >= 0 && ioctl(cgi->out_fd, FIONREAD, &left) == 0 && left > 0)
+			cgi->left_bytes = (size_t)left;
+		while (cgi->out_fd >= 0 && read_output(cgi))
+			;
+		if (cgi->out_fd < 0)
+			end_output(cgi, WIFSIGNALED(cgi->process.wait_status));
+	}
+	check_over(cgi);
+}
+
+static void end(struct request *request)
+{
+	struct cgi *cgi = request->backend_data;
+
+	if (cgi->in_watch != NULL)
+		watch_set(cgi->in_watch, 0);
+	process_signal(&cgi->process, SIGTERM);
+	on_room(request);
+}
+
+static void kill_group(struct request *request, int signal)
+{
+	struct cgi *cgi = request->backend_data;
+
+	process_signal(&cgi->process, signal);
+}
+
+/* Start. */
+
+static int open_pipes(struct cgi *cgi, int child_fds[3], struct err *err)
+{
+	int in[2], out[2], errors[2];
+
+	if (!body_is_spent(&cgi->request->body)) {
+		if (pipe2(in, O_CLOEXEC) < 0)
+			return err_set_errno(err, errno, "pipe for a handler");
+		child_fds[0] = in[0];
+		cgi->in_fd = in[1];
+		fcntl(cgi->in_fd, F_SETFL, O_NONBLOCK);
+	}
+	if (pipe2(out, O_CLOEXEC) < 0)
+		return err_set_errno(err, errno, "pipe for a handler");
+	child_fds[1] = out[1];
+	cgi->out_fd = out[0];
+	if (pipe2(errors, O_CLOEXEC) < 0)
+		return err_set_errno(err, errno, "pipe for a handler");
+	child_fds[2] = errors[1];
+	cgi->err_fd = errors[0];
+	return 0;
+}
+
+static int watch_pipes(struct cgi *cgi, struct err *err)
+{
+	struct loop *loop = cgi->request->host->loop;
+
+	cgi->out_watch = watch_new(loop, cgi->out_fd, on_stdout, cgi, err);
+	cgi->err_watch = cgi->out_watch == NULL ? NULL : watch_new(loop, cgi->err_fd, on_stderr, cgi, err);
+	if (cgi->err_watch == NULL)
+		return -1;
+	watch_set(cgi->out_watch, WATCH_READ);
+	watch_set(cgi->err_watch, WATCH_READ);
+	return 0;
+}
+
+static int start_process(struct cgi *cgi, const int child_fds[3], struct err *err)
+{
+	struct request *request = cgi->request;
+	struct vars *vars = request_variables(request, true);
+	struct spawn_request spawn = { .handler = request->handler->number, .script = request->script };
+	struct bytes environ;
+	int status;
+
+	memcpy(spawn.fds, child_fds, sizeof(spawn.fds));
+	if (vars == NULL)
+		return err_set(err, "no memory for the variables");
+	bytes_init(&environ, vars_bytes(vars) + 1);
+	status = vars_to_environ(vars, &environ);
+	vars_free(&vars);
+	spawn.environ = &environ;
+	if (status < 0)
+		err_set(err, "no memory for the variables");
+	else
+		status = process_start(request->host->spawner, &cgi->process, &spawn, err);
+	bytes_fini(&environ);
+	return status;
+}
+
+static void start(struct request *request, const struct pool_result *grant)
+{
+	struct cgi *cgi = calloc(1, sizeof(*cgi));
+	int child_fds[3] = { -1, -1, -1 };
+	struct err err = { "no memory for a process" };
+	int status = -1;
+
+	(void)grant;
+	request->backend_data = cgi;
+	if (cgi != NULL) {
+		cgi->request = request;
+		cgi->in_fd = cgi->out_fd = cgi->err_fd = -1;
+		cgi->process.on_started = on_started;
+		cgi->process.on_gone = on_gone;
+		cgi->process.ctx = cgi;
+		status = open_pipes(cgi, child_fds, &err);
+		if (status == 0)
+			status = watch_pipes(cgi, &err);
+		if (status == 0)
+			status = start_process(cgi, child_fds, &err);
+		for (int i = 0; i < 3; i++)
+			if (child_fds[i] >= 0)
+				close(child_fds[i]);
+	}
+	if (status < 0) {
+		pool_release(request->host->pools[request->handler->number], NULL, true);
+		request_fail_to_start(request, "%s", err.text);
+		return;
+	}
+	if (cgi->in_fd >= 0)
+		write_stdin(cgi);
+}
+
+static void free_cgi(struct request *request)
+{
+	struct cgi *cgi = request->backend_data;
+
+	if (cgi == NULL)
+		return;
+	close_end(&cgi->in_fd, &cgi->in_watch);
+	close_end(&cgi->out_fd, &cgi->out_watch);
+	close_end(&cgi->err_fd, &cgi->err_watch);
+	timer_free(&cgi->exit_timer);
+	defer_cancel(&cgi->drain);
+	process_forget(&cgi->process);
+	free(cgi);
+	request->backend_data = NULL;
+}
+
+const struct backend backend_cgi = {
+	.name = "cgi",
+	.start = start,
+	.on_body = on_body,
+	.on_room = on_room,
+	.end = end,
+	.kill = kill_group,
+	.free = free_cgi,
+};

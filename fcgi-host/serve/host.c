@@ -1,0 +1,401 @@
+#include "serve/host.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "serve/client.h"
+#include "serve/identity.h"
+#include "serve/listener.h"
+#include "serve/request.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <uv.h>
+
+enum {
+	LOG_RETRY_MS = 20,
+	SIGNALS = 4,
+	KEPT_MEMORY_BYTES = 1024 * 1024,        /* kept from one request for the next */
+};
+
+struct signals {
+	uv_signal_t handles[SIGNALS];
+};
+
+/* Log. */
+
+static void flush_log(void *ctx)
+{
+	struct host *host = ctx;
+
+	if (!log_flush())
+		timer_set(host->log_timer, LOG_RETRY_MS);
+}
+
+static void on_log_waiting(void *ctx)
+{
+	struct host *host = ctx;
+
+	defer_call(host->loop, &host->log_call, flush_log, host);
+}
+
+bool host_notice(struct host *host, const struct route_config *route, enum route_notice notice)
+{
+	uint8_t *said = &host->notices[route - host->config->routes];
+
+	if (*said & notice)
+		return false;
+	*said |= (uint8_t)notice;
+	return true;
+}
+
+void host_descriptor_freed(struct host *host)
+{
+	for (size_t i = 0; i < host->listeners_count; i++)
+		listener_descriptor_freed(host->listeners[i]);
+}
+
+/* Stopping. */
+
+static void close_listeners(struct host *host)
+{
+	for (size_t i = 0; i < host->listeners_count; i++)
+		listener_close(&host->listeners[i]);
+	host->listeners_count = 0;
+}
+
+static bool is_writing(const struct host *host)
+{
+	for (const struct client *client = host->clients; client != NULL; client = client->next)
+		if (client->out.len > 0)
+			return true;
+	return false;
+}
+
+static bool is_idle(const struct host *host)
+{
+	if (host->requests != NULL)
+		return false;
+	for (size_t i = 0; i < host->config->handlers_count; i++)
+		if (!pool_is_empty(host->pools[i]))
+			return false;
+	return host->state == HOST_KILLING || !is_writing(host);
+}
+
+static void check_stop(void *ctx)
+{
+	struct host *host = ctx;
+
+	if (host->state != HOST_RUNNING && is_idle(host))
+		loop_stop(host->loop);
+}
+
+void host_check_stop(struct host *host)
+{
+	if (host->state != HOST_RUNNING)
+		defer_call(host->loop, &host->stop_check, check_stop, host);
+}
+
+static uint64_t grace_ms(const struct host *host)
+{
+	uint64_t grace = 0;
+
+	for (size_t i = 0; i < host->config->handlers_count; i++)
+		if (host->config->handlers[i].timeout.kill_ms > grace)
+			grace = host->config->handlers[i].timeout.kill_ms;
+	return grace;
+}
+
+static void signal_all(struct host *host, int signal)
+{
+	for (struct request *request = host->requests; request != NULL; request = request->next)
+		request_kill(request, signal);
+	for (size_t i = 0; i < host->config->handlers_count; i++)
+		pool_signal(host->pools[i], signal);
+}
+
+static void say_killed(const struct host *host)
+{
+	for (const struct request *request = host->requests; request != NULL; request = request->next)
+		if (request->pid > 0)
+			log_message(LOG_LEVEL_WARNING, "killed", "id %s, handler %s: pid %d still ran when the host stopped, killed",
+				request->id, request->handler->name, (int)request->pid);
+}
+
+static void kill_all(struct host *host)
+{
+	host->state = HOST_KILLING;
+	timer_clear(host->stop_timer);
+	say_killed(host);
+	signal_all(host, SIGKILL);
+	host_check_stop(host);
+}
+
+/* TERM at half of the grace time, KILL near its end: when it is over, nothing
+ * is left. */
+static void on_stop_time(void *ctx)
+{
+	struct host *host = ctx;
+
+	if (host->state == HOST_DRAINING) {
+		host->state = HOST_KILLING;
+		signal_all(host, SIGTERM);
+		timer_set(host->stop_timer, grace_ms(host) * 4 / 10);
+	} else {
+		kill_all(host);
+	}
+}
+
+static void drain(struct host *host)
+{
+	struct client *client, *next;
+
+	log_message(LOG_LEVEL_INFO, "stopping", "no new requests; those that run may take %llu ms", (unsigned long long)grace_ms(host) / 2);
+	host->state = HOST_DRAINING;
+	close_listeners(host);
+	for (client = host->clients; client != NULL; client = next) {
+		next = client->next;
+		client_stop(client);
+	}
+	for (size_t i = 0; i < host->config->handlers_count; i++)
+		pool_close(host->pools[i]);
+	timer_set(host->stop_timer, grace_ms(host) / 2);
+	host_check_stop(host);
+}
+
+static void on_signal(uv_signal_t *handle, int signal)
+{
+	struct host *host = handle->data;
+	struct err err;
+
+	if (signal == SIGUSR1) {
+		if (log_reopen(&err) < 0)
+			log_message(LOG_LEVEL_ERROR, "log", "%s", err.text);
+	} else if (signal == SIGHUP) {
+		log_message(LOG_LEVEL_WARNING, "reload", "reload by HUP is not yet supported: restart to use a new configuration");
+	} else if (host->state == HOST_RUNNING) {
+		drain(host);
+	} else {
+		kill_all(host);
+	}
+}
+
+static void on_spawner_lost(void *ctx)
+{
+	struct host *host = ctx;
+
+	log_message(LOG_LEVEL_ERROR, "spawner", "a spawner process has ended: no handler can be started any more; stopping");
+	host->is_failed = true;
+	if (host->state == HOST_RUNNING)
+		drain(host);
+}
+
+/* Starting: the steps in order. */
+
+static void keep_memory(void)
+{
+	/* Memory that every request needs again is neither mapped anew nor given
+	 * back each time: that would be most of a request's page faults. */
+	mallopt(M_MMAP_THRESHOLD, KEPT_MEMORY_BYTES);
+	mallopt(M_TRIM_THRESHOLD, KEPT_MEMORY_BYTES);
+}
+
+static void raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur == limit.rlim_max)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static int make_boot(struct host *host, struct err *err)
+{
+	uint64_t random;
+
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+		return err_set_errno(err, errno, "random numbers");
+	snprintf(host->boot, sizeof(host->boot), "%016llx", (unsigned long long)random);
+	return 0;
+}
+
+static int open_log(const struct host *host, struct err *err)
+{
+	struct log_options options = {
+		.file = host->config->log.file,
+		.format = host->config->log.format,
+		.level = host->config->log.level,
+	};
+
+	return log_open(&options, err);
+}
+
+static int open_loop(struct host *host, struct err *err)
+{
+	host->loop = loop_new(err);
+	if (host->loop == NULL)
+		return -1;
+	host->log_timer = timer_new(host->loop, flush_log, host);
+	host->stop_timer = timer_new(host->loop, on_stop_time, host);
+	if (host->log_timer == NULL || host->stop_timer == NULL)
+		return err_set(err, "no memory");
+	log_on_waiting(on_log_waiting, host);
+	return spawner_attach(host->spawner, host->loop, on_spawner_lost, host, err);
+}
+
+static int open_listeners(struct host *host, const struct inherited *inherited, struct err *err)
+{
+	size_t count = inherited->count > 0 ? inherited->count : host->config->listen_count;
+
+	host->listeners = calloc(count, sizeof(struct listener *));
+	if (host->listeners == NULL)
+		return err_set(err, "no memory");
+	for (size_t i = 0; i < count; i++) {
+		struct listener *listener = inherited->count > 0 ?
+			listener_adopt(host, inherited->fds[i], err) :
+			listener_open(host, &host->config->listen[i], err);
+
+		if (listener == NULL)
+			return -1;
+		host->listeners[host->listeners_count++] = listener;
+	}
+	return 0;
+}
+
+/* Workers' sockets: in a folder that only the relay's user may enter. */
+static int make_folder(struct host *host, struct err *err)
+{
+	const char *parent = getenv("RUNTIME_DIRECTORY");
+
+	if (parent == NULL || parent[0] != '/' || strlen(parent) > 64)
+		parent = "/tmp";
+	snprintf(host->folder, sizeof(host->folder), "%s/fcgi-host.XXXXXX", parent);
+	if (mkdtemp(host->folder) == NULL) {
+		err_set_errno(err, errno, "folder for workers' sockets in %s", parent);
+		host->folder[0] = '\0';
+		return -1;
+	}
+	if (host->config->user.is_set && geteuid() == 0 &&
+	    chown(host->folder, host->config->user.uid, host->config->user.gid) < 0)
+		return err_set_errno(err, errno, "%s", host->folder);
+	return 0;
+}
+
+static int open_pools(struct host *host, struct err *err)
+{
+	size_t count = host->config->handlers_count;
+
+	host->notices = calloc(host->config->routes_count + 1, 1);
+	host->pools = calloc(count + 1, sizeof(struct pool *));
+	if (host->pools == NULL || host->notices == NULL)
+		return err_set(err, "no memory");
+	for (size_t i = 0; i < count; i++) {
+		host->pools[i] = pool_new(&host->config->handlers[i], host->loop, host->spawner, host->folder,
+			err);
+		if (host->pools[i] == NULL)
+			return -1;
+	}
+	return 0;
+}
+
+static int open_signals(struct host *host, struct err *err)
+{
+	static const int numbers[SIGNALS] = { SIGTERM, SIGINT, SIGHUP, SIGUSR1 };
+
+	host->signals = calloc(1, sizeof(*host->signals));
+	if (host->signals == NULL)
+		return err_set(err, "no memory");
+	signal(SIGPIPE, SIG_IGN);
+	for (int i = 0; i < SIGNALS; i++) {
+		uv_signal_init(loop_uv(host->loop), &host->signals->handles[i]);
+		host->signals->handles[i].data = host;
+		uv_signal_start(&host->signals->handles[i], on_signal, numbers[i]);
+	}
+	return 0;
+}
+
+static int open_host(struct host *host, const struct inherited *inherited, struct err *err)
+{
+	keep_memory();
+	raise_descriptor_limit();
+	if (make_boot(host, err) < 0 || open_log(host, err) < 0 || open_loop(host, err) < 0)
+		return -1;
+	host->routes = route_table_new(host->config, err);
+	if (host->routes == NULL || open_listeners(host, inherited, err) < 0 || make_folder(host, err) < 0)
+		return -1;
+	if (identity_assume(&host->config->user, err) < 0)
+		return -1;
+	return open_pools(host, err) < 0 || open_signals(host, err) < 0 ? -1 : 0;
+}
+
+static void close_host(struct host *host)
+{
+	close_listeners(host);
+	while (host->clients != NULL) {
+		struct client *client = host->clients;
+
+		client_free(&client);
+	}
+	while (host->requests != NULL) {
+		struct request *request = host->requests;
+
+		request_log(request);
+		request_free(&request);
+	}
+	for (size_t i = 0; host->pools != NULL && i < host->config->handlers_count; i++)
+		pool_free(&host->pools[i]);
+	for (int i = 0; host->signals != NULL && i < SIGNALS; i++)
+		uv_close((uv_handle_t *)&host->signals->handles[i], NULL);
+	log_on_waiting(NULL, NULL);
+	defer_cancel(&host->log_call);
+	defer_cancel(&host->stop_check);
+	timer_free(&host->log_timer);
+	timer_free(&host->stop_timer);
+	spawner_free(&host->spawner);
+	if (host->folder[0] != '\0')
+		rmdir(host->folder);
+	route_table_free(&host->routes);
+	loop_free(&host->loop);
+	free(host->signals);
+	free(host->listeners);
+	free(host->pools);
+	free(host->notices);
+	log_close();
+	free(host);
+}
+
+int host_run(const struct config *config, struct spawner *spawner, const struct inherited *inherited)
+{
+	struct host *host = calloc(1, sizeof(*host));
+	struct err err = { "no memory" };
+	int status = 1;
+
+	if (host == NULL) {
+		spawner_free(&spawner);
+		return 1;
+	}
+	host->config = config;
+	host->spawner = spawner;
+	if (open_host(host, inherited, &err) < 0) {
+		fprintf(stderr, "fcgi-host: %s\n", err.text);
+	} else {
+		for (size_t i = 0; i < config->handlers_count; i++)
+			pool_open(host->pools[i]);
+		for (size_t i = 0; i < host->listeners_count; i++)
+			listener_start(host->listeners[i]);
+		log_message(LOG_LEVEL_INFO, "ready", "serving %zu routes, %zu handlers", config->routes_count, config->handlers_count);
+		loop_run(host->loop);
+		log_message(LOG_LEVEL_INFO, "stopped", "bye");
+		status = host->is_failed ? 1 : 0;
+	}
+	close_host(host);
+	return status;
+}

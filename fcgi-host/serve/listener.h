@@ -1,0 +1,33 @@
+/*
+ * listener.h - a socket on which web servers connect.
+ */
+#ifndef FCGI_HOST_SERVE_LISTENER_H
+#define FCGI_HOST_SERVE_LISTENER_H
+
+#include "base/err.h"
+#include "config/config.h"
+#include "serve/host.h"
+
+struct listener;        /* opaque, see listener.c */
+
+/* Binds and listens.  A dead unix socket at the path is replaced; a live one is
+ * refused with its owner's pid, and anything else there is left alone.  The
+ * rights of a unix socket are never wider than configured.  NULL with err. */
+struct listener *listener_open(struct host *host, const struct listen_config *config, struct err *err);
+
+/* On a socket that somebody opened for us; takes ownership of fd.  `config` is
+ * the first one, for its `allow`; may be NULL. */
+struct listener *listener_adopt(struct host *host, int fd, struct err *err);
+
+void listener_start(struct listener *listener);
+void listener_descriptor_freed(struct listener *listener);
+
+/* Stops accepting.  Removes the socket file that listener_open() made, if it is
+ * still that one. */
+void listener_close(struct listener **listener);
+
+/* Refuses what other parts of a check would accept: is `fd` a listening
+ * stream socket? */
+int listener_check_inherited(int fd, struct err *err);
+
+#endif

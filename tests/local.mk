@@ -1,0 +1,3 @@
+include tests/unit/local.mk
+include tests/fuzz/local.mk
+include tests/bench/local.mk

@@ -1,0 +1,200 @@
+"""One line per request, one per line of stderr, and nothing that can be forged."""
+import json
+import os
+import time
+
+import pytest
+
+from lib import logs, wire
+from lib.handlers import HELLO, python, worker
+from lib.wait import wait_until
+
+
+def line_of(entry):
+    """The text of a stderr entry, whatever its field is called."""
+    return entry.get("msg", entry.get("line"))
+
+
+def test_the_line_of_a_request(make_host, front):
+    host = make_host({"h": "cat > /dev/null; printf 'Content-Type: text/plain\\n\\n12345'"})
+    front(host).post("/h/x", b"0123456789")
+    entry = host.wait_log(event="request")
+    assert list(entry) == logs.REQUEST_FIELDS
+    assert (entry["level"], entry["route"], entry["handler"], entry["method"], entry["path"]) == ("info", "/h/*", "h", "POST", "/h/x")
+    assert (entry["status"], entry["bytes_in"], entry["exit"], entry["signal"]) == (200, 10, 0, None)
+    assert entry["bytes_out"] >= 5
+    assert entry["process"] == "per-request" and entry["pid"] > 1
+    for name in ("queue_ms", "start_ms", "first_byte_ms", "total_ms", "cpu_ms", "rss_kib", "faults"):
+        assert entry[name] >= 0, name
+    assert entry["total_ms"] >= entry["first_byte_ms"]
+    assert entry["rss_kib"] > 100 and entry["faults"] > 10
+
+
+def test_json_has_the_same_names(make_host):
+    host = make_host({"h": "echo 'a \"quoted\" line' >&2; " + HELLO}, log={"format": "json"})
+    host.request("/h")
+    host.wait_log(event="request")
+    for line in host.log_lines():
+        json.loads(line)
+    assert list(host.log(event="request")[0]) == logs.REQUEST_FIELDS
+    assert host.log(event="request")[0]["signal"] is None
+    assert line_of(host.wait_log(event="stderr")) == 'a "quoted" line'
+
+
+def test_a_worker_is_named_in_the_line(make_host, fastcgi_program):
+    host = make_host({"w": worker(fastcgi_program)})
+    answer = host.request("/w")
+    entry = host.wait_log(event="request")
+    assert entry["process"] == "persistent"
+    assert f"pid={entry['pid']} " in answer.text
+
+
+def test_requests_that_reach_no_handler_have_a_line_too(make_host):
+    host = make_host({"h": HELLO})
+    host.request("/nowhere")
+    entry = host.wait_log(event="request")
+    assert (entry["path"], entry["status"], entry["handler"], entry["pid"]) == ("/nowhere", 404, None, None)
+
+
+def test_stderr_before_the_header(make_host, front):
+    host = make_host({"h": "printf 'Content-Type: text/plain\\n'; printf '\\nwarn\\n\\n' >&2; sleep 1; printf 'X-After: yes\\n\\nbody'"})
+    answer = front(host).get("/h")
+    assert (answer.status, answer.get("X-After"), answer.body) == (200, "yes", b"body")
+    entry = host.wait_log(event="request")
+    lines = host.wait_log(event="stderr", count=3)
+    assert [line_of(e) for e in lines] == ["", "warn", ""]
+    assert {e["id"] for e in lines} == {entry["id"]} and {e["handler"] for e in lines} == {"h"}
+
+
+FORGED = ["time=2026-01-01T00:00:00Z level=info event=request id=forged status=200", "\x1b[31mred\x1b[0m", "a\rb", "tab\there", "back\\slash",
+          'quote" event=request', "\x00nul", "caf\u00e9", "\x7f", ""]
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_forged_log_lines(make_host, form):
+    """One entry per line, each ours, control bytes escaped."""
+    host = make_host({"h": python(f"os.write(2, {chr(10).join(FORGED).encode() + chr(10).encode()!r})\nout.write(b'Content-Type: text/plain\\n\\nok')")},
+                     log={"format": form})
+    assert host.request("/h").body == b"ok"
+    entries = host.wait_log(event="stderr", count=len(FORGED))
+    assert len(entries) == len(FORGED)
+    host.wait_log(event="request")
+    assert not host.log(id="forged") and len(host.log(event="request")) == 1
+    raw = host.log_file.read_bytes()
+    assert not [b for b in raw if (b < 32 and b != 10) or b == 127]
+    assert all(logs.parse(line) for line in host.log_lines()), "every line is one of ours"
+    assert line_of(entries[0]) == FORGED[0] and line_of(entries[5]) == FORGED[5] and line_of(entries[4]) == FORGED[4]
+
+
+def test_a_clients_bytes_cannot_forge_a_line(make_host):
+    host = make_host({"h": HELLO})
+    host.request("/nowhere", extra={"SCRIPT_NAME": b"/a b\nevent=request id=forged\x1b[31m\"\\", "REQUEST_METHOD": "GET\nX"})
+    host.wait_log(event="request")
+    assert all(logs.parse(line) for line in host.log_lines())
+    assert not host.log(id="forged")
+    assert b"\x1b" not in host.log_file.read_bytes()
+
+
+def test_whole_lines_up_to_64_kib(make_host):
+    host = make_host({"h": python("os.write(2, b'a' * 60000 + b'\\n' + b'b' * 200000 + b'\\nlast\\nno newline')\nout.write(b'Content-Type: text/plain\\n\\nok')")})
+    assert host.request("/h").body == b"ok"
+    wait_until(lambda: [e for e in host.log(event="stderr") if line_of(e) == "no newline"], 10)
+    lines = [line_of(e) for e in host.log(event="stderr")]
+    assert "a" * 60000 in lines and "last" in lines
+    assert max(map(len, lines)) <= 65536 + 100
+
+
+def test_a_line_written_in_pieces_is_one_entry(make_host):
+    host = make_host({"h": "printf one- >&2; sleep 0.2; printf 'two\\n' >&2; " + HELLO})
+    host.request("/h")
+    assert line_of(host.wait_log(event="stderr")) == "one-two"
+
+
+def test_stderr_of_64_kib_and_then_an_answer(make_host, front):
+    host = make_host({"h": python("os.write(2, (b'e' * 99 + b'\\n') * 656)\nout.write(b'Content-Type: text/plain\\n\\nok')")})
+    answer = front(host).get("/h")
+    assert (answer.status, answer.body, answer.complete) == (200, b"ok", True)
+    assert len(host.wait_log(event="stderr", count=656)) == 656
+
+
+def test_a_log_that_nobody_reads_delays_nothing_and_the_loss_is_counted(make_host):
+    """50 MB to stderr, the log a pipe without a reader's will."""
+    from lib import proc
+    host = make_host({"h": python("line = b'e' * 999 + b'\\n'\nfor i in range(50000): os.write(2, line)\nout.write(b'Content-Type: text/plain\\n\\nok')"), "hello": HELLO},
+                     start=False)
+    fifo = host.folder / "log.fifo"
+    os.mkfifo(fifo)
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    writer = os.open(fifo, os.O_WRONLY)
+    import subprocess
+    host.process = subprocess.Popen([host.program, "serve", "-c", str(host.config)], env=host.environ(), cwd=str(host.folder),
+                                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=writer, start_new_session=True)
+    os.close(writer)
+    host.wait_listening()
+    answer = host.request("/h", timeout=40)
+    assert (answer.status, answer.body) == (200, b"ok")
+    assert answer.elapsed < 30
+    assert host.request("/hello").elapsed < 5
+    assert proc.rss_kib(host.relay) < 600 << 10
+    os.set_blocking(reader, False)
+    seen = b""
+
+    def said():
+        nonlocal seen
+        try:
+            seen += os.read(reader, 1 << 20)
+        except BlockingIOError:
+            host.request("/hello")
+        return b"dropped" in seen
+    wait_until(said, 20, "the count of dropped lines")
+    os.close(reader)
+
+
+def test_log_to_a_file_relative_to_the_configuration(make_host):
+    host = make_host({"h": HELLO}, log={"file": "own.log"})
+    host.request("/h")
+    wait_until(lambda: "event=request" in (host.folder / "own.log").read_text(), 5)
+    assert "event=request" not in host.log_text()
+
+
+def test_usr1_reopens_the_log_file(make_host):
+    import signal
+    host = make_host({"h": HELLO}, log={"file": "own.log"})
+    own = host.folder / "own.log"
+    host.request("/h")
+    wait_until(lambda: "event=request" in own.read_text(), 5)
+    own.rename(host.folder / "own.log.1")
+    host.signal(signal.SIGUSR1)
+    wait_until(own.exists, 5)
+    host.request("/h/second")
+    wait_until(lambda: "/h/second" in own.read_text(), 5)
+    assert "/h/second" not in (host.folder / "own.log.1").read_text()
+
+
+def test_the_level_is_held(make_host):
+    host = make_host({"h": HELLO}, log={"level": "error"})
+    host.request("/h")
+    host.check_idle()
+    assert not host.log(event="request")
+
+
+def test_times_in_the_line_are_true(make_host):
+    host = make_host({"h": "sleep 0.4; printf 'Content-Type: text/plain\\n\\n'; echo; sleep 0.4; echo end"})
+    started = time.monotonic()
+    host.request("/h")
+    elapsed = (time.monotonic() - started) * 1000
+    entry = host.wait_log(event="request")
+    assert 350 <= entry["first_byte_ms"] <= elapsed
+    assert 750 <= entry["total_ms"] <= elapsed + 50
+    assert entry["cpu_ms"] <= entry["total_ms"]
+
+
+def test_the_line_of_a_lost_client_has_what_was_sent(make_host):
+    host = make_host({"h": "printf 'Content-Type: text/plain\\n\\n'; while :; do echo tick || exit; sleep 0.05; done"}, defaults={"timeout": {"kill": "300ms"}})
+    with host.connect() as conn:
+        conn.start(wire.variables("/h"))
+        conn.send(wire.record(wire.STDIN))
+        while b"tick" not in conn.read().content:
+            pass
+    entry = host.wait_log(event="request")
+    assert entry["bytes_out"] >= 5 and entry["reason"] and entry["total_ms"] > 0

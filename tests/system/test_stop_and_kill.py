@@ -1,0 +1,185 @@
+"""How the host ends, and what it takes with it."""
+import os
+import signal
+import time
+
+import pytest
+
+from lib import proc, wire
+from lib.handlers import HELLO, worker
+from lib.wait import connects, wait_until
+
+
+def hanging(host, path="/h"):
+    conn = host.connect()
+    conn.start(wire.variables(path))
+    conn.send(wire.record(wire.STDIN))
+    wait_until(host.children, 10, "the handler's start")
+    return conn
+
+
+def test_term_while_a_handler_sleeps(make_host):
+    host = make_host({"h": "exec sleep 300"}, defaults={"timeout": {"kill": "1s", "response": "0s"}})
+    with hanging(host):
+        started = time.monotonic()
+        assert host.stop() == 0
+        assert time.monotonic() - started < 6
+    assert not host.children()
+    assert not os.path.lexists(host.socket)
+
+
+def test_term_lets_what_runs_finish(make_host, front):
+    host = make_host({"h": "echo > \"$SCRATCH/started\"; sleep 1; " + HELLO}, defaults={"timeout": {"kill": "10s"}})
+    client = front(host)
+    import threading
+    got = []
+    asking = threading.Thread(target=lambda: got.append(client.get("/h")))
+    asking.start()
+    wait_until((host.scratch / "started").exists, 10)
+    host.signal(signal.SIGTERM)
+    asking.join()
+    assert (got[0].status, got[0].text, got[0].complete) == (200, "hello\n", True)
+    assert host.process.wait(10) == 0
+
+
+def test_term_stops_accepting_at_once(make_host):
+    host = make_host({"h": "sleep 2; " + HELLO}, defaults={"timeout": {"kill": "5s"}})
+    with hanging(host) as conn:
+        host.signal(signal.SIGTERM)
+        wait_until(lambda: not connects(host.socket), 5, "the end of accepting")
+        assert conn.answer().text == "hello\n"
+    assert host.process.wait(10) == 0
+
+
+def test_a_second_term_ends_at_once(make_host):
+    host = make_host({"h": "trap '' TERM; while :; do sleep 1; done"}, defaults={"timeout": {"kill": "60s"}})
+    with hanging(host):
+        host.signal(signal.SIGTERM)
+        wait_until(lambda: not connects(host.socket), 5)
+        started = time.monotonic()
+        host.signal(signal.SIGTERM)
+        host.expect_exit = host.process.wait(10)
+        assert time.monotonic() - started < 5
+    wait_until(lambda: not host.children(), 5)
+
+
+def test_stop_with_a_handler_that_ignores_term(make_host):
+    host = make_host({"h": "trap '' TERM; (trap '' TERM; while :; do sleep 1; done) & while :; do sleep 1; done"},
+                     defaults={"timeout": {"kill": "700ms"}})
+    with hanging(host):
+        assert host.stop() == 0
+    assert not host.children()
+    assert "KILL" in host.log_text() or "killed" in host.log_text(), "the log says what was killed"
+
+
+def test_stop_ends_idle_workers(make_host, fastcgi_program):
+    host = make_host({"w": worker(fastcgi_program, workers={"min": 3, "max": 3})})
+    wait_until(lambda: len([p for p in host.children() if proc.exe(p) == str(fastcgi_program)]) == 3, 10)
+    assert host.stop() == 0
+    assert not host.children()
+
+
+def test_int_stops_too(make_host):
+    host = make_host({"h": HELLO})
+    host.signal(signal.SIGINT)
+    assert host.process.wait(10) == 0
+
+
+@pytest.mark.parametrize("who", ["relay", "first process"])
+def test_when_the_host_is_killed_outright_its_children_end_too(make_host, fastcgi_program, who):
+    host = make_host({"h": "trap '' TERM HUP; while :; do sleep 1; done", "w": worker(fastcgi_program, workers={"min": 1, "max": 1})})
+    wait_until(lambda: len(host.children()) >= 1, 10)
+    with hanging(host):
+        wait_until(lambda: len(host.children()) >= 2, 10)
+        everyone = host.host_pids()
+        host.was_killed = True
+        os.kill(host.relay if who == "relay" else host.process.pid, signal.SIGKILL)
+        host.process.wait(10)
+        wait_until(lambda: not host.children(), 5, "the end of every handler")
+        wait_until(lambda: not [p for p in everyone if proc.is_alive(p)], 5, "the end of the rest of the host")
+    host.start()
+    host.was_killed = False
+    assert host.request("/w").status == 200, "the next start replaces the dead socket"
+
+
+def test_when_a_spawner_is_killed_nothing_is_left(make_host):
+    host = make_host({"h": "exec sleep 300", "hello": HELLO})
+    with hanging(host):
+        spawners = [p for p in host.host_pids() if p != host.relay]
+        assert spawners
+        host.was_killed = True
+        for pid in spawners:
+            proc.kill_quietly(pid)
+        wait_until(lambda: not host.children(), 10, "the end of every handler")
+    # Whether the host goes on or ends is not said; that it hangs is out of the question.
+    def settled():
+        if host.process.poll() is not None:
+            return True
+        return host.request("/hello", timeout=5).status in (200, 502, 503)
+    wait_until(settled, 10)
+    if host.process.poll() is None:
+        host.stop()
+
+
+def test_killing_one_handler_costs_no_cpu_afterwards(make_host):
+    host = make_host({"h": "echo $$ > \"$SCRATCH/pid\"; exec sleep 300", "hello": HELLO})
+    with hanging(host) as conn:
+        wait_until(lambda: (host.scratch / "pid").exists() and (host.scratch / "pid").read_text().strip(), 10)
+        os.kill(int((host.scratch / "pid").read_text()), signal.SIGKILL)
+        assert conn.answer().status == 502
+    assert host.request("/hello").text == "hello\n"
+    host.check_idle()
+    before = proc.cpu_ticks(host.relay)
+    time.sleep(1)       # the time over which nothing must happen
+    assert proc.cpu_ticks(host.relay) - before <= 2
+
+
+def test_the_clock_jumps(make_host, folder):
+    """The wall clock steps by an hour while a request runs: no limit fires, no duration is negative.
+
+    The host's own idea of wall time is moved by a preloaded library, so that the machine's clock stays."""
+    import subprocess
+    source = folder / "jump.c"
+    source.write_text("""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+static long jump(void) { const char *f = getenv("JUMP_FILE"); return f && access(f, F_OK) == 0 ? -3600 : 0; }
+int clock_gettime(clockid_t c, struct timespec *t) {
+	static int (*real)(clockid_t, struct timespec *);
+	if (!real) real = dlsym(RTLD_NEXT, "clock_gettime");
+	int r = real(c, t);
+	if (c == CLOCK_REALTIME || c == CLOCK_REALTIME_COARSE) t->tv_sec += jump();
+	return r;
+}
+int gettimeofday(struct timeval *t, void *z) {
+	static int (*real)(struct timeval *, void *);
+	if (!real) real = dlsym(RTLD_NEXT, "gettimeofday");
+	int r = real(t, z);
+	t->tv_sec += jump();
+	return r;
+}
+time_t time(time_t *t) { struct timespec s; clock_gettime(CLOCK_REALTIME, &s); if (t) *t = s.tv_sec; return s.tv_sec; }
+""")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(folder / "jump.so"), str(source), "-ldl"], check=True)
+    host = make_host({"h": "echo > \"$SCRATCH/started\"; sleep 0.8; printf 'Content-Type: text/plain\\n\\n'; sleep 0.3; echo hello"}, start=False,
+                     environment={"LD_PRELOAD": str(folder / "jump.so"), "JUMP_FILE": str(folder / "jumped")},
+                     defaults={"timeout": {"response": "5s", "idle": "5s", "total": "8s"}})
+    asan = subprocess.run(["ldd", host.program], capture_output=True, text=True).stdout
+    library = [w for w in asan.split() if w.startswith("/") and "libasan" in w]
+    if library:
+        host.environment["LD_PRELOAD"] = f"{library[0]} {folder}/jump.so"
+    host.start()
+    with host.connect() as conn:
+        conn.start(wire.variables("/h"))
+        conn.send(wire.record(wire.STDIN))
+        wait_until((host.scratch / "started").exists, 10)
+        (folder / "jumped").write_text("")
+        answer = conn.answer()
+    assert (answer.text, answer.complete) == ("hello\n", True)
+    entry = host.wait_log(event="request")
+    assert all(entry[n] >= 0 for n in entry if n.endswith("_ms") and entry[n] is not None)
+    assert 1000 <= entry["total_ms"] < 10_000
