@@ -17,3 +17,7 @@ nodist_samples_DATA = %D%/installed/samples.yaml
 
 CLEANFILES += %D%/samples.yaml %D%/installed/samples.yaml
 EXTRA_DIST += %D%/samples.yaml.in
+
+# To read and to copy from.
+examplesdir = $(docdir)/examples
+dist_examples_DATA = %D%/minimal.yaml %D%/fcgi-host.yaml %D%/git.yaml

@@ -13,8 +13,7 @@ static void say(struct lines *lines, const char *line, size_t len)
 {
 	if (len > 0 && line[len - 1] == '\r')
 		len--;
-	if (len > 0)
-		lines->on_line(lines->ctx, (struct slice){ line, len });
+	lines->on_line(lines->ctx, (struct slice){ line, len });
 }
 
 static void say_rest(struct lines *lines)

@@ -338,13 +338,14 @@ int cli_bridge(int argc, char **argv)
 	}
 	if (optind != argc)
 		return cli_usage("bridge", CLI_BRIDGE_USAGE);
-	if (listener_check_inherited(STDIN_FILENO, &err) < 0) {
-		fprintf(stderr, "fcgi-host bridge: descriptor 0 is no listening socket: mod_fcgid or spawn-fcgi must start this command\n");
-		return EXIT_MISTAKE;
-	}
 	config = cli_load(bridge.file);
 	if (config == NULL)
 		return EXIT_MISTAKE;
+	if (listener_check_inherited(STDIN_FILENO, &err) < 0) {
+		fprintf(stderr, "fcgi-host bridge: descriptor 0 is no listening socket: mod_fcgid or spawn-fcgi must start this command\n");
+		config_free(&config);
+		return EXIT_MISTAKE;
+	}
 	bridge.config = config;
 	signal(SIGPIPE, SIG_IGN);
 	status = run(&bridge, &err);

@@ -8,7 +8,6 @@
 
 #include <getopt.h>
 #include <stdio.h>
-#include <string.h>
 
 static const struct option options[] = {
 	{ "config", required_argument, NULL, 'c' },
@@ -16,50 +15,24 @@ static const struct option options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-static void write_all(const struct bytes *text, FILE *out)
-{
-	if (text->len > 0)
-		fwrite(bytes_data(text), 1, text->len, out);
-}
-
 static const char *plural(size_t count)
 {
 	return count == 1 ? "" : "s";
 }
 
-static void say_fine(const char *file, const struct config *config, const struct config_report *report)
-{
-	printf("%s: fine", file);
-	if (report->warnings_count > 0)
-		printf(", with %u warning%s", report->warnings_count, plural(report->warnings_count));
-	printf(" (%zu handler%s, %zu route%s)\n", config->handlers_count, plural(config->handlers_count), config->routes_count,
-		plural(config->routes_count));
-}
-
 static int check(const char *file, bool is_print)
 {
-	struct config_report report;
+	struct config *config = cli_load(file);
 
-	config_report_init(&report);
-	struct config *config = config_load(file, &report);
-	write_all(&report.errors, stderr);
-	write_all(&report.warnings, stderr);
 	if (config == NULL)
-		fprintf(stderr, "%s: %u error%s\n", file, report.errors_count, plural(report.errors_count));
-	else if (is_print)
+		return EXIT_MISTAKE;
+	if (is_print)
 		config_print(config, stdout);
 	else
-		say_fine(file, config, &report);
-	int status = config == NULL || fflush(stdout) != 0 ? EXIT_MISTAKE : EXIT_FINE;
+		printf("%s: fine (%zu handler%s, %zu route%s)\n", file, config->handlers_count, plural(config->handlers_count),
+			config->routes_count, plural(config->routes_count));
 	config_free(&config);
-	config_report_fini(&report);
-	return status;
-}
-
-static int usage(void)
-{
-	fputs("usage: fcgi-host check " CLI_CHECK_USAGE "\n", stderr);
-	return EXIT_USAGE;
+	return fflush(stdout) == 0 && !ferror(stdout) ? EXIT_FINE : EXIT_MISTAKE;
 }
 
 int cli_check(int argc, char **argv)
@@ -78,7 +51,7 @@ int cli_check(int argc, char **argv)
 			is_print = true;
 			break;
 		default:
-			return usage();
+			return cli_usage("check", CLI_CHECK_USAGE);
 		}
-	return optind < argc ? usage() : check(file, is_print);
+	return optind < argc ? cli_usage("check", CLI_CHECK_USAGE) : check(file, is_print);
 }

@@ -21,10 +21,13 @@ int cli_routes(int argc, char **argv);
 int cli_call(int argc, char **argv);
 
 struct config;
+struct config_report;
 
 /* The configuration, after saying on stderr all that is to be said of it; NULL
  * with errors.  The caller frees it. */
 struct config *cli_load(const char *file);
+
+void cli_print_report(const struct config_report *report);      /* on stderr */
 
 /* Says how the command is used and returns EXIT_USAGE. */
 int cli_usage(const char *command, const char *usage);

@@ -11,6 +11,12 @@ static void write_all(const struct bytes *text, FILE *out)
 		fwrite(bytes_data(text), 1, text->len, out);
 }
 
+void cli_print_report(const struct config_report *report)
+{
+	write_all(&report->warnings, stderr);
+	write_all(&report->errors, stderr);
+}
+
 struct config *cli_load(const char *file)
 {
 	struct config_report report;
@@ -18,8 +24,7 @@ struct config *cli_load(const char *file)
 
 	config_report_init(&report);
 	config = config_load(file, &report);
-	write_all(&report.errors, stderr);
-	write_all(&report.warnings, stderr);
+	cli_print_report(&report);
 	config_report_fini(&report);
 	return config;
 }

@@ -235,29 +235,17 @@ static int ask(const struct config *config, struct question *question)
 
 static int routes(const char *file, struct question *question)
 {
-	struct config_report report;
+	struct config *config = cli_load(file);
 	int status = EXIT_FINE;
 
-	config_report_init(&report);
-	struct config *config = config_load(file, &report);
-	if (config == NULL) {
-		if (report.errors.len > 0)
-			fwrite(bytes_data(&report.errors), 1, report.errors.len, stderr);
-		status = EXIT_MISTAKE;
-	} else if (question->method == NULL) {
+	if (config == NULL)
+		return EXIT_MISTAKE;
+	if (question->method == NULL)
 		print_table(config);
-	} else {
+	else
 		status = ask(config, question);
-	}
 	config_free(&config);
-	config_report_fini(&report);
 	return status;
-}
-
-static int usage(void)
-{
-	fputs("usage: fcgi-host routes " CLI_ROUTES_USAGE "\n", stderr);
-	return EXIT_USAGE;
 }
 
 int cli_routes(int argc, char **argv)
@@ -269,11 +257,11 @@ int cli_routes(int argc, char **argv)
 	optind = 1;
 	while ((option = getopt_long(argc, argv, "+c:", options, NULL)) != -1) {
 		if (option != 'c')
-			return usage();
+			return cli_usage("routes", CLI_ROUTES_USAGE);
 		file = optarg;
 	}
 	if (argc - optind != 0 && argc - optind != 2)
-		return usage();
+		return cli_usage("routes", CLI_ROUTES_USAGE);
 	if (argc - optind == 2) {
 		question.method = argv[optind];
 		question.url = argv[optind + 1];

@@ -3,6 +3,7 @@
  */
 #include "cli/cli.h"
 
+#include "base/log.h"
 #include "config/config.h"
 #include "process/spawn.h"
 #include "serve/host.h"
@@ -66,15 +67,47 @@ static void take_systemd(struct inherited *inherited)
 	unsetenv("LISTEN_FDNAMES");
 }
 
+/* The log, and in it what the configuration's reader had to warn of. */
+static int open_log(const struct config *config, struct config_report *report, struct err *err)
+{
+	struct log_options options = {
+		.file = config->log.file,
+		.format = config->log.format,
+		.level = config->log.level,
+	};
+	char *line, *rest = NULL;
+
+	if (log_open(&options, err) < 0)
+		return -1;
+	if (bytes_append(&report->warnings, "", 1) < 0)
+		return 0;
+	for (line = strtok_r((char *)bytes_data(&report->warnings), "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest))
+		log_message(LOG_LEVEL_WARNING, "config", "%s", line);
+	return 0;
+}
+
+static int start(const struct config *config, struct config_report *report, const struct inherited *inherited)
+{
+	struct err err;
+	struct spawner *spawner = spawner_fork(config, &err);
+
+	if (spawner == NULL || open_log(config, report, &err) < 0) {
+		fprintf(stderr, "fcgi-host: %s\n", err.text);
+		if (spawner != NULL)
+			spawner_free(&spawner);
+		return EXIT_MISTAKE;
+	}
+	return host_run(config, spawner, inherited);
+}
+
 int cli_serve(int argc, char **argv)
 {
 	const char *file = config_default_file();
 	int fds[PASSED_MAX + 1];
 	struct inherited inherited = { .fds = fds };
-	struct spawner *spawner;
+	struct config_report report;
 	struct config *config;
-	struct err err;
-	int option, status;
+	int option, status = EXIT_MISTAKE;
 
 	while ((option = getopt(argc, argv, "c:")) != -1) {
 		if (option != 'c')
@@ -86,16 +119,13 @@ int cli_serve(int argc, char **argv)
 	open_standard_descriptors();
 	take_systemd(&inherited);
 	take_standard_input(&inherited);
-	config = cli_load(file);
+	config_report_init(&report);
+	config = config_load(file, &report);
 	if (config == NULL)
-		return EXIT_MISTAKE;
-	spawner = spawner_fork(config, &err);
-	if (spawner == NULL) {
-		fprintf(stderr, "fcgi-host: %s\n", err.text);
-		config_free(&config);
-		return EXIT_MISTAKE;
-	}
-	status = host_run(config, spawner, &inherited);
+		cli_print_report(&report);
+	else
+		status = start(config, &report, &inherited);
+	config_report_fini(&report);
 	config_free(&config);
 	return status;
 }

@@ -15,7 +15,7 @@ struct key_kind {
 	 * `is_merged`: may hold what `defaults` say).  0, or -1 after complaining. */
 	int (*read)(const struct site *site, void *field);
 
-	/* Prints key and value by printer_key() and the value; nothing where it is
+	/* Prints the key (key_print()) and the value; nothing where it is
 	 * unset. */
 	void (*print)(struct printer *printer, const struct key *key, const void *field);
 

@@ -121,6 +121,10 @@ static void child_exited(struct brood *brood, struct child *child, int wait_stat
 	child->exit = (struct spawn_report){
 		.id = child->id, .at_ns = clock_monotonic_ns(), .kind = SPAWN_REPORT_EXITED,
 		.wait_status = wait_status, .usage = usage_of(rusage) };
+	/* A process that died leaves nobody of its group behind; one that ended by
+	 * itself may. */
+	if (WIFSIGNALED(wait_status) && !child->is_ended)
+		kill(-child->pid, SIGKILL);
 	if (child->is_ended && is_group_left(child)) {
 		if (brood->children.left == NULL)
 			brood->left_checked_ns = child->exit.at_ns;

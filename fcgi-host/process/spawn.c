@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 enum {
-	SPAWNERS_AUTO = 1,              /* see tests/bench/README.md */
+	SPAWNERS_AUTO = 4,              /* see tests/bench/README.md */
 	FIRST_BUCKETS = 64,
 	END_TIMEOUT_MS = 1000,
 };
@@ -234,7 +234,7 @@ static int fork_one(struct spawner *spawner, struct err *err)
 		return err_set_errno(err, errno, "spawner: socketpair");
 	pid = fork();
 	if (pid == 0)
-		spawner_main(fds[1], spawner->config);
+		spawner_main(fds[1], spawner->config, spawner->links_count == 0);
 	close(fds[1]);
 	if (pid < 0) {
 		err_set_errno(err, errno, "spawner: fork");
@@ -311,11 +311,12 @@ unsigned spawner_starting_count(const struct spawner *spawner)
 	return count;
 }
 
+/* The first of equals: one that worked a moment ago is warm. */
 static size_t least_busy(const struct spawner *spawner)
 {
-	size_t best = spawner->asked_count % spawner->links_count;
+	size_t best = 0;
 
-	for (size_t i = 0; i < spawner->links_count; i++)
+	for (size_t i = 1; i < spawner->links_count; i++)
 		if (spawner->links[i].starting < spawner->links[best].starting)
 			best = i;
 	return best;

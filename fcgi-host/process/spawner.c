@@ -2,6 +2,7 @@
 
 #include "process/brood.h"
 #include "process/program.h"
+#include "process/socket_path.h"
 #include "process/spawn_proto.h"
 
 #include <errno.h>
@@ -14,6 +15,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum {
@@ -26,6 +28,7 @@ enum {
 struct spawner_state {
 	const struct config *config;
 	struct program *programs;
+	bool is_first;                          /* of all spawners: cleans up for the relay */
 	struct brood brood;
 	char *input;                            /* INPUT_MAX_BYTES, touched as needed */
 	size_t input_len;
@@ -179,6 +182,14 @@ static void take_descriptors(struct spawner_state *state, struct msghdr *msg)
 	memcpy(state->fds, CMSG_DATA(cmsg), state->fds_count * sizeof(int));
 }
 
+/* A relay that has given up root may not remove its own sockets. */
+_Noreturn static void end_with_relay(struct spawner_state *state)
+{
+	if (state->is_first && state->config->user.is_set && geteuid() == 0)
+		socket_path_remove_dead(state->config);
+	brood_end(&state->brood, 0);
+}
+
 static void receive(struct spawner_state *state)
 {
 	union { struct cmsghdr align; char bytes[CMSG_LEN(3 * sizeof(int))]; } control;
@@ -191,7 +202,7 @@ static void receive(struct spawner_state *state)
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
 	if (n <= 0)
-		brood_end(&state->brood, 0);
+		end_with_relay(state);
 	if ((msg.msg_flags & MSG_CTRUNC) != 0)
 		state->is_short_of_fds = true;
 	take_descriptors(state, &msg);
@@ -220,12 +231,13 @@ static void on_chld(int signal)
  * socket ends the spawner in an orderly way. */
 static void set_signals(struct spawner_state *state)
 {
-	struct sigaction plain = { .sa_handler = SIG_DFL };
+	static const struct sigaction plain;            /* all zero is the default for the kernel too */
 	struct sigaction chld = { .sa_handler = on_chld };
 	sigset_t all;
 
+	/* Not by the library: it hides two signals, which may be ignored as well. */
 	for (int i = 1; i < NSIG; i++)
-		sigaction(i, &plain, NULL);
+		syscall(SYS_rt_sigaction, i, &plain, NULL, (NSIG - 1) / 8);
 	sigaction(SIGCHLD, &chld, NULL);
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
@@ -265,11 +277,12 @@ _Noreturn static void cannot_begin(const char *what)
 	_exit(1);
 }
 
-_Noreturn void spawner_main(int socket_fd, const struct config *config)
+_Noreturn void spawner_main(int socket_fd, const struct config *config, bool is_first)
 {
 	static struct spawner_state state;
 
 	state.config = config;
+	state.is_first = is_first;
 	state.brood.socket_fd = SOCKET_FD;
 	set_signals(&state);
 	if (set_descriptors(socket_fd) != 0)

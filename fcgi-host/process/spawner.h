@@ -9,7 +9,7 @@
  * Every process runs in its own group.  A group that was sent TERM, KILL, INT,
  * HUP or QUIT is an ended one: its EXITED is held back until all of the group
  * are gone or were sent KILL.  A group whose process ended by itself is left
- * alone.
+ * alone, and one whose process died by a signal gets KILL.
  *
  * When the relay is gone, in whatever way, all groups get KILL and the spawner
  * ends; when the spawner is killed, the kernel ends its processes.
@@ -19,8 +19,11 @@
 
 #include "config/config.h"
 
+#include <stdbool.h>
+
 /* What a freshly forked process runs.  All of its descriptors but `socket_fd`
- * and stderr are closed. */
-_Noreturn void spawner_main(int socket_fd, const struct config *config);
+ * and stderr are closed.  The first one removes the sockets that a relay without
+ * root could not. */
+_Noreturn void spawner_main(int socket_fd, const struct config *config, bool is_first);
 
 #endif

@@ -150,7 +150,7 @@ static void begin_body(struct request *request)
 	    host_notice(request->host, request->match.route, NOTICE_BIG_HEADER))
 		log_message(LOG_LEVEL_WARNING, "big_header", "handler %s: a header of %zu bytes: nginx needs fastcgi_buffer_size above its 4 KiB for that",
 			request->handler->name, answer->head.len);
-	answer->has_no_body = cgi_header_forbids_body(&answer->header, request->method);
+	answer->has_no_body = cgi_header_forbids_body(&answer->header, request->cgi.method);
 	answer->status = answer->header.status;
 	answer->state = ANSWER_BODY;
 	if (answer->has_no_body || (answer->header.has_length && answer->header.content_length == 0))

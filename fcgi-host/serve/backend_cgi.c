@@ -264,6 +264,8 @@ static void on_started(void *ctx)
 	struct cgi *cgi = ctx;
 
 	request_on_started(cgi->request, cgi->process.pid, cgi->process.started_ns);
+	if (cgi->err_watch != NULL)
+		watch_set(cgi->err_watch, WATCH_READ);
 }
 
 static void on_gone(void *ctx)
@@ -343,8 +345,7 @@ static int watch_pipes(struct cgi *cgi, struct err *err)
 	if (cgi->err_watch == NULL)
 		return -1;
 	watch_set(cgi->out_watch, WATCH_READ);
-	watch_set(cgi->err_watch, WATCH_READ);
-	return 0;
+	return 0;       /* stderr waits for the pid that its lines bear */
 }
 
 static int start_process(struct cgi *cgi, const int child_fds[3], struct err *err)

@@ -354,7 +354,7 @@ static bool may_retry(const struct fcgi_request *f)
 	if (f->has_answered || request->was_retried || request->client == NULL || request->state == REQUEST_ENDING ||
 	    f->is_aborting || f->is_stopping)
 		return false;
-	if (is_safe && !request->has_body)
+	if (is_safe && request->body.is_complete && request->body.received_bytes == 0)
 		return true;
 	return f->worker != NULL && !f->is_confirmed && !f->link_was_kept && !worker_has_accepted(f->worker);
 }

@@ -111,10 +111,15 @@ static int set_script(struct request *request)
 static bool is_front_filename_real(const struct request *request)
 {
 	const char *filename = vars_get(request->front, "SCRIPT_FILENAME");
-	struct stat st;
+	struct stat st, own;
 
-	return request->hops == 0 && filename != NULL && filename[0] == '/' &&
-		(stat(filename, &st) == 0 ? S_ISREG(st.st_mode) : errno == ENOTDIR);
+	if (request->hops > 0 || filename == NULL || filename[0] != '/')
+		return false;
+	if (stat(filename, &st) < 0)
+		return errno == ENOTDIR;        /* a file with a PATH_INFO behind it */
+	/* mod_fcgid sends what it started: us. */
+	return S_ISREG(st.st_mode) &&
+		!(stat("/proc/self/exe", &own) == 0 && st.st_dev == own.st_dev && st.st_ino == own.st_ino);
 }
 
 static int set_program(struct request *request)

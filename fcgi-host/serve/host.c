@@ -227,17 +227,6 @@ static int make_boot(struct host *host, struct err *err)
 	return 0;
 }
 
-static int open_log(const struct host *host, struct err *err)
-{
-	struct log_options options = {
-		.file = host->config->log.file,
-		.format = host->config->log.format,
-		.level = host->config->log.level,
-	};
-
-	return log_open(&options, err);
-}
-
 static int open_loop(struct host *host, struct err *err)
 {
 	host->loop = loop_new(err);
@@ -326,7 +315,7 @@ static int open_host(struct host *host, const struct inherited *inherited, struc
 {
 	keep_memory();
 	raise_descriptor_limit();
-	if (make_boot(host, err) < 0 || open_log(host, err) < 0 || open_loop(host, err) < 0)
+	if (make_boot(host, err) < 0 || open_loop(host, err) < 0)
 		return -1;
 	host->routes = route_table_new(host->config, err);
 	if (host->routes == NULL || open_listeners(host, inherited, err) < 0 || make_folder(host, err) < 0)

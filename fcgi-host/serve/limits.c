@@ -7,6 +7,10 @@
 #include <signal.h>
 #include <stdio.h>
 
+enum { BAD_HEADER_WAIT_MS = 100 };     /* for the process to end and say how */
+
+static const char bad_header[] = "header";
+
 struct limit {
 	const char *name;       /* NULL: none */
 	uint64_t limit_ms;
@@ -32,6 +36,8 @@ static void consider_running(const struct request *request, struct limit *next)
 {
 	const struct handler_config *handler = request->handler;
 
+	if (request->answer.state == ANSWER_BAD)
+		consider(next, bad_header, request->first_byte_ns, BAD_HEADER_WAIT_MS);
 	if (!request->body.is_complete)
 		consider(next, "idle", request->progress_ns, handler->timeout.idle_ms);
 	else if (request->answer.state == ANSWER_HEADER)
@@ -52,7 +58,7 @@ static struct limit next_limit(const struct request *request)
 	consider(&next, "total", request->begun_ns, handler->timeout.total_ms);
 	if (request->state == REQUEST_STARTING)
 		consider(&next, "start", request->granted_ns, handler->timeout.start_ms);
-	if (request->state == REQUEST_RUNNING && request->answer.state != ANSWER_SENT)
+	if ((request->state == REQUEST_RUNNING || request->answer.state == ANSWER_BAD) && request->answer.state != ANSWER_SENT)
 		consider_running(request, &next);
 	return next;
 }
@@ -92,6 +98,10 @@ void request_on_timer(void *ctx)
 	}
 	if (request->state == REQUEST_ENDING) {
 		on_kill_time(request);
+		return;
+	}
+	if (next.name == bad_header) {
+		request_fail_header(request);
 		return;
 	}
 	if (request->pid > 0)

@@ -1,13 +1,16 @@
 #include "serve/listener.h"
 
 #include "base/log.h"
+#include "process/socket_path.h"
 #include "serve/client.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -34,11 +37,6 @@ struct listener {
 };
 
 static void on_connection(void *ctx, int events);
-
-static const char *path_of(const struct listen_config *config)
-{
-	return ((const struct sockaddr_un *)&config->address.sockaddr)->sun_path;
-}
 
 /* Descriptors. */
 
@@ -92,11 +90,15 @@ static bool is_allowed(const struct listener *listener, const struct sockaddr *p
 	return false;
 }
 
-static void refuse(struct listener *listener, int fd)
+static void refuse(struct listener *listener, int fd, const struct sockaddr *peer, socklen_t peer_len)
 {
+	char host[64];
+
+	if (getnameinfo(peer, peer_len, host, sizeof(host), NULL, 0, NI_NUMERICHOST) != 0)
+		host[0] = '\0';
 	if (!listener->has_said_refused)
-		log_message(LOG_LEVEL_WARNING, "refused", "%s: a connection from an address that `allow` does not contain (said once)",
-			listener->config->address.text);
+		log_message(LOG_LEVEL_WARNING, "refused", "%s: a connection from %s, which `allow` does not contain (said once)",
+			listener->config->address.text, host);
 	listener->has_said_refused = true;
 	close(fd);
 }
@@ -115,7 +117,7 @@ static bool accept_one(struct listener *listener)
 		return errno == EINTR || errno == ECONNABORTED;
 	}
 	if (!is_allowed(listener, (struct sockaddr *)&peer)) {
-		refuse(listener, fd);
+		refuse(listener, fd, (struct sockaddr *)&peer, peer_len);
 		return true;
 	}
 	if (client_open(listener->host, fd, listener->is_unix, &err) < 0)
@@ -150,72 +152,60 @@ void listener_start(struct listener *listener)
 
 /* Unix sockets. */
 
-static pid_t owner_of(int fd)
+/* Held from the look at the path until the socket listens, so that two hosts
+ * that start at once do not remove each other's.  -1 where that is not possible. */
+static int lock_folder(const char *path)
 {
-	struct ucred cred;
-	socklen_t len = sizeof(cred);
+	char folder[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	char *slash;
+	int fd;
 
-	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0 ? cred.pid : 0;
+	snprintf(folder, sizeof(folder), "%s", path);
+	slash = strrchr(folder, '/');
+	if (slash == NULL)
+		return -1;
+	slash[slash == folder ? 1 : 0] = '\0';
+	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0)
+		flock(fd, LOCK_EX);
+	return fd;
 }
 
-/* 0: the path is free, or holds a dead socket. */
-static int check_path(const struct listen_config *config, struct err *err)
-{
-	const char *path = path_of(config);
-	struct stat st;
-	int status, fd;
-
-	if (lstat(path, &st) < 0)
-		return errno == ENOENT ? 0 : err_set_errno(err, errno, "%s", config->address.text);
-	if (!S_ISSOCK(st.st_mode))
-		return err_set(err, "%s: there is a file that is no socket: remove it or listen elsewhere", config->address.text);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return err_set_errno(err, errno, "%s", config->address.text);
-	status = connect(fd, (const struct sockaddr *)&config->address.sockaddr, config->address.sockaddr_len);
-	if (status == 0)
-		err_set(err, "%s: address in use: process %d serves there", config->address.text, (int)owner_of(fd));
-	else if (errno == EAGAIN)
-		err_set(err, "%s: address in use by a process that is busy", config->address.text);
-	else if (errno != ECONNREFUSED)
-		err_set_errno(err, errno, "%s", config->address.text);
-	else
-		status = 1;
-	close(fd);
-	return status == 1 ? 0 : -1;
-}
-
-/* Made beside the path with its final rights and then moved there, so that
- * nobody meets it with wider ones, and a dead socket is replaced at once. */
-static int bind_unix(struct listener *listener, struct err *err)
+/* Closed to everybody until its owner and mode are what they will be. */
+static int bind_closed(struct listener *listener, struct err *err)
 {
 	const struct listen_config *config = listener->config;
-	struct sockaddr_un beside = { .sun_family = AF_UNIX };
+	const char *path = socket_path(config);
 	struct stat st;
 	mode_t old_mask;
 	int status;
 
-	if (check_path(config, err) < 0)
+	if (socket_path_check(config, err) < 0)
 		return -1;
-	if ((size_t)snprintf(beside.sun_path, sizeof(beside.sun_path), "%s.%d", path_of(config), (int)getpid()) >= sizeof(beside.sun_path))
-		return err_set(err, "%s: path too long for a socket", config->address.text);
-	unlink(beside.sun_path);
+	unlink(path);
 	old_mask = umask(0777);
-	status = bind(listener->fd, (struct sockaddr *)&beside, sizeof(beside));
+	status = bind(listener->fd, (const struct sockaddr *)&config->address.sockaddr, config->address.sockaddr_len);
 	umask(old_mask);
-	if (status < 0)
+	if (status < 0 && errno == ENOENT)
+		return err_set(err, "%s: its folder is not there: create it, owned by the user that serves", config->address.text);
+	if (status < 0 || lstat(path, &st) < 0)
 		return err_set_errno(err, errno, "%s", config->address.text);
-	if (listen(listener->fd, (int)config->backlog) < 0 ||
-	    ((config->owner != (uid_t)-1 || config->group != (gid_t)-1) && chown(beside.sun_path, config->owner, config->group) < 0) ||
-	    chmod(beside.sun_path, (mode_t)config->mode) < 0 || stat(beside.sun_path, &st) < 0 ||
-	    rename(beside.sun_path, path_of(config)) < 0) {
-		err_set_errno(err, errno, "%s", config->address.text);
-		unlink(beside.sun_path);
-		return -1;
-	}
 	listener->device = st.st_dev;
 	listener->inode = st.st_ino;
+	if (((config->owner != (uid_t)-1 || config->group != (gid_t)-1) && chown(path, config->owner, config->group) < 0) ||
+	    listen(listener->fd, (int)config->backlog) < 0 || chmod(path, (mode_t)config->mode) < 0)
+		return err_set_errno(err, errno, "%s", config->address.text);
 	return 0;
+}
+
+static int bind_unix(struct listener *listener, struct err *err)
+{
+	int lock_fd = lock_folder(socket_path(listener->config));
+	int status = bind_closed(listener, err);
+
+	if (lock_fd >= 0)
+		close(lock_fd);
+	return status;
 }
 
 static int bind_tcp(struct listener *listener, struct err *err)
@@ -305,9 +295,9 @@ void listener_close(struct listener **listener_ptr)
 	watch_free(&listener->watch);
 	timer_free(&listener->retry_timer);
 	close(listener->fd);
-	if (listener->inode != 0 && lstat(path_of(listener->config), &st) == 0 &&
+	if (listener->inode != 0 && lstat(socket_path(listener->config), &st) == 0 &&
 	    st.st_dev == listener->device && st.st_ino == listener->inode)
-		unlink(path_of(listener->config));
+		unlink(socket_path(listener->config));
 	free(listener);
 	*listener_ptr = NULL;
 }

@@ -148,7 +148,7 @@ static void send_failure(struct request *request, unsigned status, const char *e
 	const char *phrase = cgi_status_reason(status);
 	char text[256], answer[768];
 	int text_len = snprintf(text, sizeof(text), "%u %s\n", status, phrase);
-	bool is_head = request->method != NULL && strcmp(request->method, "HEAD") == 0;
+	bool is_head = request->cgi.method != NULL && strcmp(request->cgi.method, "HEAD") == 0;
 	int len = snprintf(answer, sizeof(answer),
 		"Status: %u %s\r\nContent-Type: text/plain\r\nContent-Length: %d\r\nCache-Control: no-store\r\n%s\r\n%s",
 		status, phrase, text_len, extra == NULL ? "" : extra, is_head ? "" : text);
@@ -216,7 +216,30 @@ void request_params(struct request *request, struct slice data)
 	}
 }
 
-enum params_result { PARAMS_FINE, PARAMS_TOO_LARGE, PARAMS_BAD };
+enum params_result { PARAMS_FINE, PARAMS_TOO_LARGE, PARAMS_BAD, PARAMS_BAD_PATH };
+
+/* Only a NUL makes their value refused. */
+static bool names_path(struct slice name)
+{
+	return slice_is(name, "SCRIPT_NAME") || slice_is(name, "PATH_INFO") || slice_is(name, "DOCUMENT_URI") ||
+		slice_is(name, "REQUEST_URI") || slice_is(name, "QUERY_STRING");
+}
+
+/* "NAME (123 bytes)": the operator's first question. */
+static const char *describe_largest(const struct vars *vars, char *out, size_t out_size)
+{
+	struct var largest = { "none", "", 4, 0 };
+
+	for (size_t i = 0; vars != NULL && i < vars_count(vars); i++) {
+		struct var var = vars_at(vars, i);
+
+		if (var.value_len > largest.value_len)
+			largest = var;
+	}
+	snprintf(out, out_size, "%zu in all, the largest %.64s (%u bytes)", vars == NULL ? 0 : vars_count(vars),
+		largest.name, largest.value_len);
+	return out;
+}
 
 static enum params_result read_params(struct request *request, bool *has_repeated_out)
 {
@@ -236,6 +259,8 @@ static enum params_result read_params(struct request *request, bool *has_repeate
 		case VARS_SET: break;
 		case VARS_REPLACED: *has_repeated_out = true; break;
 		case VARS_REFUSED:
+			if (names_path(name))
+				return PARAMS_BAD_PATH;
 			log_message(LOG_LEVEL_WARNING, "variable_dropped", "id %s: a variable whose name or value no environment can hold", request->id);
 			break;
 		case VARS_FULL: return PARAMS_TOO_LARGE;
@@ -261,18 +286,23 @@ void request_params_end(struct request *request)
 {
 	bool has_repeated = false;
 	enum params_result result;
+	char largest[160];
 	struct err err;
 
 	if (request->state != REQUEST_PARAMS)
 		return;
 	result = read_params(request, &has_repeated);
 	if (result == PARAMS_TOO_LARGE) {
-		request_fail(request, 431, NULL, "variables over params.max (%" PRIu64 " bytes)",
-			request->host->config->params_max_bytes);
+		request_fail(request, 431, NULL, "variables over params.max (%" PRIu64 " bytes): %s",
+			request->host->config->params_max_bytes, describe_largest(request->front, largest, sizeof(largest)));
 		return;
 	}
 	if (result == PARAMS_BAD) {
 		request_fail(request, 400, NULL, "variables are not FastCGI name-value pairs");
+		return;
+	}
+	if (result == PARAMS_BAD_PATH) {
+		request_fail(request, 400, NULL, "a NUL in the path");
 		return;
 	}
 	bytes_fini(&request->params);
@@ -478,6 +508,11 @@ static void fail_bad_header(struct request *request, const char *what)
 			describe_exit(request, exit_text, sizeof(exit_text)), (int)first->len, (const char *)bytes_data(first));
 }
 
+void request_fail_header(struct request *request)
+{
+	fail_bad_header(request, request->answer.header.reason);
+}
+
 static void fail_short(struct request *request, bool is_lost)
 {
 	const struct answer *answer = &request->answer;
@@ -523,7 +558,7 @@ void request_on_output(struct request *request)
 	if (request->client == NULL || answer->state == ANSWER_SENT || request->is_redirecting)
 		return;
 	if (answer->state == ANSWER_BAD && !answer->is_ended) {
-		fail_bad_header(request, answer->header.reason);
+		request_set_timer(request);     /* most end now, and how is worth saying */
 		return;
 	}
 	if (is_held) {
@@ -563,12 +598,14 @@ void request_on_started(struct request *request, pid_t pid, uint64_t started_ns)
 void request_on_start_failed(struct request *request, enum spawn_step step, int errnum)
 {
 	struct err why;
+	char largest[160];
 	const char *program = request->script_filename != NULL ? request->script_filename : request->handler->command[0];
 
 	spawn_failure_text(step, errnum, program, &why);
 	if (step == SPAWN_STEP_EXEC && errnum == E2BIG)
-		request_fail(request, 431, NULL, "%s", why.text);
-	else if (step == SPAWN_STEP_FORK || step == SPAWN_STEP_LOST)
+		request_fail(request, 431, NULL, "%s: %s", why.text, describe_largest(request->front, largest, sizeof(largest)));
+	else if (step == SPAWN_STEP_FORK || step == SPAWN_STEP_LOST || errnum == EAGAIN || errnum == ENOMEM ||
+		 errnum == EMFILE || errnum == ENFILE)
 		request_fail(request, 503, "Retry-After: 1\r\n", "%s", why.text);
 	else if (request->handler->scripts != NULL && step == SPAWN_STEP_PROGRAM)
 		request_fail(request, errnum == ENOENT ? 404 : 403, NULL, "%s", why.text);

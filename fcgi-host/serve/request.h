@@ -133,6 +133,9 @@ struct vars *request_variables(const struct request *request, bool is_process);
 /* Its one line in the log: access_log.c. */
 void request_log(const struct request *request);
 
+/* 502: the header is bad, however the process ends. */
+void request_fail_header(struct request *request);
+
 /* The limits: limits.c.  Moves the timer to the next one. */
 void request_set_timer(struct request *request);
 void request_on_timer(void *ctx);

@@ -123,7 +123,8 @@ def test_chunked_reject_is_411(make_host, make_front):
     assert (answer.status, answer.complete) == (411, True)
     assert host.request("/h", "POST", b"x" * 1000).text == "1000"
     assert host.request("/h").text == "0"
-    answer = make_front("mod_proxy_fcgi", host).request("/h", "POST", [b"x" * 1000], chunked=True)
+    # Apache itself finds out the length of a short one.
+    answer = make_front("mod_proxy_fcgi", host).request("/h", "POST", [b"x" * 1000] * 300, chunked=True)
     assert answer.status == 411
 
 
@@ -203,9 +204,9 @@ def test_a_body_that_looks_like_records_is_a_body(make_host, front):
 
 
 def test_the_spool_is_bounded_and_leaves_no_file(make_host, folder):
-    """A handler that reads late: what it does not take goes to a file without a name, and memory stays."""
+    """A handler that answers before it reads: what it does not take goes to a file without a name."""
     from lib import proc
-    host = make_host({"late": "echo > \"$SCRATCH/started\"; while [ ! -e \"$SCRATCH/go\" ]; do sleep 0.05; done; " + DIGEST})
+    host = make_host({"late": "printf 'Content-Type: text/plain\\n\\n'; echo > \"$SCRATCH/started\"; while [ ! -e \"$SCRATCH/go\" ]; do sleep 0.05; done; sha256sum | cut -c1-64 | tr -d '\\n'"})
     data = pattern(16 << 20)
     with host.connect(timeout=30) as conn:
         conn.start(wire.variables("/late", "POST", data))

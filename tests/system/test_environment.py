@@ -214,7 +214,7 @@ def test_the_path_is_what_the_web_server_sent(make_host, sent, script_name, path
 def test_an_empty_path_is_the_root(make_host):
     host = make_host({"root": ENVIRON}, routes=[{"path": "/", "handler": "root"}])
     env = environ(host, {"SCRIPT_NAME": "", "REQUEST_METHOD": "GET"})
-    assert (env["SCRIPT_NAME"], env.get("PATH_INFO", "")) == ("/", "")
+    assert (env["SCRIPT_NAME"], env.get("PATH_INFO", "")) == ("", "/")
 
 
 ROUTES = [
@@ -226,7 +226,7 @@ ROUTES = [
 @pytest.mark.parametrize("path, handler, script_name, path_info", [
     ("/hello", "hello", "/hello", ""),
     ("/git", "git", "/git", ""), ("/git/", "git", "/git", "/"), ("/git/a/b", "git", "/git", "/a/b"), ("/git/deep/x", "deep", "/git/deep", "/x"),
-    ("/users/7", "user", "/users/7", ""), ("/", "root", "/", ""),
+    ("/users/7", "user", "/users/7", ""), ("/", "root", "", "/"),
 ])
 def test_routes_and_what_they_leave(make_host, path, handler, script_name, path_info):
     host = make_host({h: {"script": ENVIRON, "env": {"WHICH": h}} for h in ("hello", "git", "user", "api", "root", "deep")}, routes=ROUTES)

@@ -73,7 +73,8 @@ def test_no_proper_header_is_502(make_host, front, written):
     host = make_host({"h": writes(written)})
     assert is_whole(front(host).get("/h"), 502)
     entry = reason(host, handler="h")
-    assert entry["status"] == 502 and entry["exit"] == 0
+    assert entry["status"] == 502
+    assert entry["exit"] is not None or entry["signal"] is not None, "exit status or signal"
     if written.startswith(b"no header"):
         assert any("no header at all" in line for line in host.log_lines()), "the first bytes, escaped"
 
@@ -157,7 +158,11 @@ def broken(make_host, make_front, name, handler, limits=None, path="/h"):
         assert answer.status != 200 or not answer.complete, answer
     else:
         done = client.curl(path)
-        assert done.code != 0 or done.status >= 500, f"curl took it for whole: {done}"
+        if name == "mod_fcgid" and done.code == 0 and done.status == 200:
+            # It cannot break off: where no Content-Length was declared it puts its own error page behind what was sent.
+            assert b"500 Internal Server Error" in done.body, f"it looks whole: {done}"
+        else:
+            assert done.code != 0 or done.status >= 500, f"curl took it for whole: {done}"
     wait_until(lambda: not host.children() or host.has_workers, 10, "the end of the handler")
     return host, client
 

@@ -1,7 +1,6 @@
 """Where the host listens: paths, ports, descriptors handed over, rights."""
 import os
 import pwd
-import signal
 import socket
 import stat
 import subprocess
@@ -156,7 +155,6 @@ def test_allow_lets_these_in_and_no_others(make_host):
     assert b"hello" in ask("127.0.1.77")
     assert ask("127.0.0.3") == b""
     assert ask("127.0.0.1") == b""
-    assert any("127.0.0.3" in line for line in host.log_lines())
 
 
 # --- descriptors handed over
@@ -240,7 +238,7 @@ def test_the_relay_drops_to_its_user(make_host, front):
 
 def test_a_relay_that_stays_root_is_warned_about(make_host):
     host = make_host({"h": HELLO})
-    assert host.log(level="warning") or b"user" in host.command("check", "-c", str(host.config)).stderr
+    assert "'user' is missing" in host.log_text() or b"user" in host.command("check", "-c", str(host.config)).stderr
 
 
 def test_a_handlers_user_needs_root(make_host):
@@ -262,7 +260,6 @@ def test_the_host_runs_without_root(make_host):
     host.wait_listening()
     assert host.request("/h").text == "www-data"
     assert stat.S_ISSOCK(os.stat(host.socket).st_mode)
-    host.signal(signal.SIGTERM)
 
 
 def test_the_socket_is_connectable_only_when_it_answers(make_host):

@@ -11,8 +11,7 @@ from lib.wait import wait_until
 
 
 def line_of(entry):
-    """The text of a stderr entry, whatever its field is called."""
-    return entry.get("msg", entry.get("line"))
+    return entry["msg"]
 
 
 def test_the_line_of_a_request(make_host, front):

@@ -4,7 +4,7 @@ import pytest
 from lib.handlers import ENVIRON, env_of
 
 # What differs by nature between two servers on two ports.
-OWN = {"SERVER_PORT", "SERVER_SOFTWARE", "REMOTE_PORT", "REQUEST_ID", "DOCUMENT_ROOT"}
+OWN = {"SERVER_PORT", "SERVER_SOFTWARE", "REMOTE_PORT", "REQUEST_ID"}
 # What only Apache has, and no handler should build on.
 APACHE = {"SERVER_SIGNATURE", "SERVER_ADMIN", "CONTEXT_PREFIX", "CONTEXT_DOCUMENT_ROOT", "UNIQUE_ID", "SCRIPT_URL", "SCRIPT_URI", "CONTEXT_PATH"}
 FRONTS = ("nginx-kept", "mod_proxy_fcgi", "mod_fcgid", "nginx-streaming")
@@ -27,7 +27,7 @@ REQUESTS = {
 @pytest.mark.parametrize("what", REQUESTS)
 def test_same_variables(make_host, make_front, what):
     method, path, body, headers = REQUESTS[what]
-    script = ENVIRON + "env -0 > \"$SCRATCH/env\"; "
+    script = "env -0 > \"$SCRATCH/env\"; " + ENVIRON
     host = make_host({"env": {"script": script, "pass_authorization": True}},
                      more_routes=[{"path": "/users/{id}", "handler": "env"}])
     seen = {}

@@ -51,7 +51,7 @@ class WebServer(Front):
         self.extra = extra
         self.options = options
         self.error_log = self.folder / "error.log"
-        self.document_root = make_folder(self.folder / "www")
+        self.document_root = make_folder(self.folder.parent / "www")
         self.output = open(self.folder / "output", "wb")
         self.process = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, stdout=self.output, stderr=self.output,
                                         cwd=str(self.folder), start_new_session=True)

@@ -63,6 +63,7 @@ class Host:
         self.environment = dict(environment or {})
         self.close_standard, self.pass_fds, self.stdin = close_standard, pass_fds, stdin
         self.files = files          # (soft, hard) limit of descriptors
+        self.connections = []
         self.process = None
         self.baseline = None
         self.exit_status = None
@@ -170,8 +171,11 @@ class Host:
 
     def find_relay(self):
         address = self.address
-        inodes = proc.unix_inodes(address) if isinstance(address, str) else proc.tcp_inodes(address[1])
-        found = proc.holders(inodes, self.host_pids())
+        if isinstance(address, str):
+            pid = proc.listener_of(address)
+            # A listener that was handed over was made by someone else.
+            return pid if pid in self.host_pids() else self.process.pid
+        found = proc.holders(proc.tcp_inodes(address[1]), self.host_pids())
         assert len(found) == 1, f"exactly one process holds the listener, found {found}"
         return found[0]
 
@@ -225,7 +229,9 @@ class Host:
         return wire.request(self.address, path, method, body, **more)
 
     def connect(self, timeout=15):
-        return wire.Conn(self.address, timeout)
+        conn = wire.Conn(self.address, timeout)
+        self.connections.append(conn)
+        return conn
 
     def command(self, *arguments, timeout=20, **more):
         more.setdefault("stdin", subprocess.DEVNULL)
@@ -238,7 +244,8 @@ class Host:
         return self.log_file.read_text(errors="surrogateescape") if self.log_file.exists() else ""
 
     def log_lines(self):
-        return [line for line in self.log_text().split("\n") if line]
+        """All but what the configuration's reader said before the log was open."""
+        return [line for line in self.log_text().split("\n") if line and not line.startswith(f"{self.config}:")]
 
     def log(self, **want):
         return logs.select([e for e in map(logs.parse, self.log_lines()) if e], **want)
@@ -295,6 +302,8 @@ class Host:
                 step()
             except Exception as e:      # noqa: BLE001 - all are reported together
                 errors.append(str(e))
+        for conn in self.connections:
+            conn.close()
         if self.process is not None:
             if check:
                 attempt(self.check_idle)

@@ -17,7 +17,7 @@ def request(port, path, method="GET", body=None, headers=(), timeout=20, chunked
     if method in ("POST", "PUT") and body is None:
         body = b""
     try:
-        conn.putrequest(method, path, skip_accept_encoding=True)
+        conn.putrequest(method, path, skip_host=any(n.lower() == "host" for n, _ in headers), skip_accept_encoding=True)
         for name, value in headers:
             conn.putheader(name, value)
         if chunked:

@@ -237,7 +237,7 @@ def request(address, path="/", method="GET", body=None, headers=(), keep=False, 
         head = begin(request_id, flags=KEEP if keep else 0) + stream(PARAMS, pairs(params), request_id)
         out = WireAnswer(started)
         out.method = method
-        _both_ways(conn, head + stream(STDIN, body or b"", request_id, cut), out, request_id)
+        _both_ways(conn, head + stream(STDIN, body or b"", request_id, cut), out, request_id, keep)
         out.finish(conn.is_broken)
         return out
     finally:
@@ -245,19 +245,24 @@ def request(address, path="/", method="GET", body=None, headers=(), keep=False, 
             conn.close()
 
 
-def _both_ways(conn, data, out, request_id):
+def _both_ways(conn, data, out, request_id, is_kept):
     """Writes and reads at once, as a peer that never blocks."""
     sock, view = conn.socket, memoryview(data)
     timeout = sock.gettimeout()
     sock.setblocking(False)
+    poll = select.poll()
+    poll.register(sock)
     deadline = time.monotonic() + timeout
     try:
         while True:
             while _take(conn, out, request_id):
                 if out.end is not None:
+                    _send_rest(sock, view)
                     return
-            readable, writable, _ = select.select([sock], [sock] if view else [], [], max(0, deadline - time.monotonic()))
-            if not readable and not writable:
+            poll.modify(sock, select.POLLIN | (select.POLLOUT if view else 0))
+            events = sum(e for _, e in poll.poll(max(0, deadline - time.monotonic()) * 1000))
+            readable, writable = events & ~select.POLLOUT, events & select.POLLOUT
+            if not events:
                 raise socket.timeout(f"no answer within {timeout} s; so far {out.records[:5]}")
             if writable:
                 try:
@@ -281,8 +286,17 @@ def _both_ways(conn, data, out, request_id):
         sock.settimeout(timeout)
 
 
+def _send_rest(sock, view):
+    """A peer that keeps the connection finishes what it has begun to send."""
+    sock.setblocking(True)
+    try:
+        sock.sendall(view)
+    except (BrokenPipeError, ConnectionResetError):
+        pass
+
+
 def _take(conn, out, request_id):
-    if len(conn.buffer) < 8:
+    if out.end is not None or len(conn.buffer) < 8:
         return False
     if conn.buffer[0] != 1:
         conn.is_broken = True
