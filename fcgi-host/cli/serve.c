@@ -86,10 +86,23 @@ static int open_log(const struct config *config, struct config_report *report, s
 	return 0;
 }
 
+/* Everyone may read and check such a configuration, and bridge to its host. */
+static int check_rights(const struct config *config, struct err *err)
+{
+	for (size_t i = 0; i < config->handlers_count && geteuid() != 0; i++) {
+		const struct handler_config *handler = &config->handlers[i];
+
+		if (handler->identity.is_set)
+			return err_set(err, "%s:%u:%u: handlers.%s: 'user' needs root: only root can start programs as another user",
+				config->file, handler->line, handler->column, handler->name);
+	}
+	return 0;
+}
+
 static int start(const struct config *config, struct config_report *report, const struct inherited *inherited)
 {
 	struct err err;
-	struct spawner *spawner = spawner_fork(config, &err);
+	struct spawner *spawner = check_rights(config, &err) < 0 ? NULL : spawner_fork(config, &err);
 
 	if (spawner == NULL || open_log(config, report, &err) < 0) {
 		fprintf(stderr, "fcgi-host: %s\n", err.text);

@@ -83,6 +83,15 @@ static int error_at_key(const struct site *site, const struct scope_source *sour
 	return site_error_at(site, node, "%s", what);
 }
 
+static void warn_at_key(const struct site *site, const struct scope_source *source, const char *name, const char *what)
+{
+	struct site place = *site;
+	bool is_own;
+
+	place.node = place_of(site, source, name, &is_own);
+	site_warn(&place, "%s", what);
+}
+
 static int rule_connect(const struct site *site, const struct scope_source *source, const struct handler_config *handler)
 {
 	static const char *const own_only[] = { "user", "group", "directory", NULL };
@@ -126,7 +135,7 @@ static int rule_identity(const struct site *site, const struct scope_source *sou
 	if (is_written(source, "group") && !is_written(source, "user"))
 		return error_at_key(site, source, "group", "'group' needs 'user'");
 	if (handler->identity.is_set && geteuid() != 0)
-		return error_at_key(site, source, "user", "'user' needs root: only root can start programs as another user");
+		warn_at_key(site, source, "user", "'user' needs root: only root can serve this");
 	return 0;
 }
 

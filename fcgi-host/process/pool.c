@@ -35,6 +35,8 @@ struct pool {
 	struct timer *pause_timer;
 	unsigned early_deaths;          /* in a row */
 	uint64_t pause_from_ns, pause_until_ns;
+	void (*on_empty)(void *ctx);    /* once it is closed */
+	void *ctx;
 	bool can_start;                 /* false: the last start failed in exec, so nothing is started ahead */
 };
 
@@ -390,6 +392,8 @@ static void serve_line(void *ctx)
 
 	if (pool->is_closed)
 		refuse_stopped(pool);
+	if (pool->is_closed && pool_is_empty(pool))
+		pool->on_empty(pool->ctx);
 	refuse_overflow(pool);
 	if (pool->has_workers)
 		give_workers(pool);
@@ -493,9 +497,11 @@ void pool_open(struct pool *pool)
 	defer_call(pool->loop, &pool->line_call, serve_line, pool);
 }
 
-void pool_close(struct pool *pool)
+void pool_close(struct pool *pool, void (*on_empty)(void *ctx), void *ctx)
 {
 	pool->is_closed = true;
+	pool->on_empty = on_empty;
+	pool->ctx = ctx;
 	while (pool->idle.first != NULL)
 		stop_worker(pool, pool->idle.first);
 	while (pool->starting.first != NULL)

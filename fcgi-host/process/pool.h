@@ -61,8 +61,8 @@ void pool_free(struct pool **pool);
 /* Starts workers.min workers. */
 void pool_open(struct pool *pool);
 /* Refuses who waits, ends idle workers at once and busy ones when they are
- * handed back. */
-void pool_close(struct pool *pool);
+ * handed back.  `on_empty` runs whenever nothing is left. */
+void pool_close(struct pool *pool, void (*on_empty)(void *ctx), void *ctx);
 /* Signals every worker that is left. */
 void pool_signal(struct pool *pool, int signal);
 bool pool_is_empty(const struct pool *pool);    /* no worker, nothing borrowed */

@@ -267,6 +267,14 @@ static void wait_ms(struct fcgi_request *f, uint64_t ms)
 		timer_set(f->timer, ms);
 }
 
+/* More of the body is there, or to come, than memory holds. */
+static bool is_memory_used_up(const struct fcgi_request *f)
+{
+	const struct body *body = &f->request->body;
+
+	return body_waiting(body) > body->memory.len || bytes_room(&body->memory) == 0;
+}
+
 /* A worker that has not accepted yet may die without having seen the request;
  * until then as much of the body as memory holds is kept for another one. */
 static void queue_unconfirmed(struct fcgi_request *f)
@@ -276,7 +284,7 @@ static void queue_unconfirmed(struct fcgi_request *f)
 
 	if (fresh > 0 && fcgi_put_stream(&f->out, FCGI_STDIN, ID, bytes_data(memory) + f->unconfirmed, fresh) == 0)
 		f->unconfirmed += fresh;
-	if (body_waiting(&f->request->body) > f->unconfirmed || bytes_room(memory) == 0)
+	if (is_memory_used_up(f))
 		wait_ms(f, ACCEPT_POLL_MS);
 	else if (f->request->body.is_complete && !f->has_stdin_ended)
 		f->has_stdin_ended = fcgi_put_stream(&f->out, FCGI_STDIN, ID, NULL, 0) == 0;
@@ -306,8 +314,7 @@ static void queue_body(struct fcgi_request *f)
 {
 	if (f->is_aborting || f->is_stopping || f->has_ended || f->request->is_body_unwanted)
 		return;
-	if (!f->is_confirmed && f->request->body.memory.len > f->unconfirmed && f->worker != NULL &&
-	    worker_has_accepted(f->worker))
+	if (!f->is_confirmed && is_memory_used_up(f) && worker_has_accepted(f->worker))
 		confirm(f);
 	if (f->is_confirmed)
 		queue_confirmed(f);

@@ -103,6 +103,11 @@ void host_check_stop(struct host *host)
 		defer_call(host->loop, &host->stop_check, check_stop, host);
 }
 
+static void on_pool_empty(void *ctx)
+{
+	host_check_stop(ctx);
+}
+
 static uint64_t grace_ms(const struct host *host)
 {
 	uint64_t grace = 0;
@@ -165,7 +170,7 @@ static void drain(struct host *host)
 		client_stop(client);
 	}
 	for (size_t i = 0; i < host->config->handlers_count; i++)
-		pool_close(host->pools[i]);
+		pool_close(host->pools[i], on_pool_empty, host);
 	timer_set(host->stop_timer, grace_ms(host) / 2);
 	host_check_stop(host);
 }

@@ -115,7 +115,10 @@ def test_when_a_spawner_is_killed_nothing_is_left(make_host):
     def settled():
         if host.process.poll() is not None:
             return True
-        return host.request("/hello", timeout=5).status in (200, 502, 503)
+        try:
+            return host.request("/hello", timeout=5).status in (200, 502, 503)
+        except OSError:
+            return False        # on its way out
     wait_until(settled, 10)
     if host.process.poll() is None:
         host.stop()
