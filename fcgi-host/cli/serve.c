@@ -99,7 +99,8 @@ static int check_rights(const struct config *config, struct err *err)
 	return 0;
 }
 
-static int start(const struct config *config, struct config_report *report, const struct inherited *inherited)
+/* Takes ownership of `config`. */
+static int start(struct config *config, struct config_report *report, const struct inherited *inherited)
 {
 	struct err err;
 	struct spawner *spawner = check_rights(config, &err) < 0 ? NULL : spawner_fork(config, &err);
@@ -108,6 +109,7 @@ static int start(const struct config *config, struct config_report *report, cons
 		fprintf(stderr, "fcgi-host: %s\n", err.text);
 		if (spawner != NULL)
 			spawner_free(&spawner);
+		config_free(&config);
 		return EXIT_MISTAKE;
 	}
 	return host_run(config, spawner, inherited);
@@ -139,6 +141,5 @@ int cli_serve(int argc, char **argv)
 	else
 		status = start(config, &report, &inherited);
 	config_report_fini(&report);
-	config_free(&config);
 	return status;
 }

@@ -107,6 +107,7 @@ struct route_config {
 
 struct config {
 	char *file;                     /* absolute path of the YAML file */
+	uint64_t digest;                /* of its text: equal text, equal digest */
 	struct listen_config *listen;
 	size_t listen_count;
 	unsigned spawners;              /* 0 = auto */

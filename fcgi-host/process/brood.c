@@ -98,6 +98,13 @@ void brood_fail(struct brood *brood, uint64_t id, enum spawn_step step, int errn
 		.id = id, .at_ns = clock_monotonic_ns(), .kind = SPAWN_REPORT_FAILED, .step = step, .errnum = errnum });
 }
 
+void brood_loaded(struct brood *brood, uint32_t generation, uint64_t digest, bool is_fine)
+{
+	add_report(brood, &(struct spawn_report){
+		.id = generation, .at_ns = clock_monotonic_ns(), .kind = SPAWN_REPORT_LOADED, .digest = digest,
+		.errnum = is_fine ? 0 : EINVAL });
+}
+
 static struct process_usage usage_of(const struct rusage *rusage)
 {
 	return (struct process_usage){

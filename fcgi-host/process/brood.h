@@ -32,6 +32,9 @@ bool brood_has(const struct brood *brood, uint64_t id);
 
 /* Each makes a report: STARTED or FAILED; FAILED. */
 void brood_start(struct brood *brood, uint64_t id, struct spawn_child *how);
+/* Reports a LOADED. */
+void brood_loaded(struct brood *brood, uint32_t generation, uint64_t digest, bool is_fine);
+
 void brood_fail(struct brood *brood, uint64_t id, enum spawn_step step, int errnum);
 
 /* To the whole group; nothing happens when there is no such process any more. */

@@ -9,4 +9,4 @@ fcgi_host_libfcgihost_a_SOURCES += \
 	%D%/spawn_proto.h \
 	%D%/spawn_text.c \
 	%D%/spawner.c %D%/spawner.h
-fcgi_host_libfcgihost_a_SOURCES += %D%/pool.c %D%/pool.h %D%/socket_path.c %D%/socket_path.h %D%/worker.c %D%/worker.h
+fcgi_host_libfcgihost_a_SOURCES += %D%/pool.c %D%/pool.h %D%/edition.c %D%/edition.h %D%/socket_path.c %D%/socket_path.h %D%/worker.c %D%/worker.h

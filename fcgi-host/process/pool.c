@@ -20,11 +20,13 @@ struct ring {
 
 struct pool {
 	const struct handler_config *handler;
+	uint32_t generation;
 	struct loop *loop;
 	struct spawner *spawner;
 	const char *folder;
 	bool has_workers;               /* else places */
 	bool is_closed;
+	bool is_retired;                /* closes when nobody waits any more */
 	unsigned borrowed;              /* places or workers given out and not handed back */
 	struct ring starting, idle, busy, stopping;     /* idle: the one used last comes first */
 	struct pool_waiter *first, *last;
@@ -35,6 +37,7 @@ struct pool {
 	struct timer *pause_timer;
 	unsigned early_deaths;          /* in a row */
 	uint64_t pause_from_ns, pause_until_ns;
+	void *owner;
 	void (*on_empty)(void *ctx);    /* once it is closed */
 	void *ctx;
 	bool can_start;                 /* false: the last start failed in exec, so nothing is started ahead */
@@ -292,7 +295,7 @@ static void on_worker_change(struct worker *worker)
 
 static int start_worker(struct pool *pool, struct err *err)
 {
-	struct worker *worker = worker_start(pool->handler, pool->folder, pool->loop, pool->spawner,
+	struct worker *worker = worker_start(pool->handler, pool->generation, pool->folder, pool->loop, pool->spawner,
 		on_worker_change, pool, err);
 
 	if (worker == NULL)
@@ -309,7 +312,7 @@ static void start_workers(struct pool *pool)
 
 	if (pool->is_closed || is_paused(pool))
 		return;
-	if (pool->can_start && living(pool) + want < pool->handler->workers.min)
+	if (pool->can_start && !pool->is_retired && living(pool) + want < pool->handler->workers.min)
 		want = pool->handler->workers.min - living(pool);
 	for (; want > 0 && living(pool) < pool->handler->workers.max; want--) {
 		if (start_worker(pool, &err) < 0) {
@@ -386,20 +389,31 @@ static void give_workers(struct pool *pool)
 	set_idle_timer(pool);
 }
 
+static void close_pool(struct pool *pool)
+{
+	pool->is_closed = true;
+	while (pool->idle.first != NULL)
+		stop_worker(pool, pool->idle.first);
+	while (pool->starting.first != NULL)
+		stop_worker(pool, pool->starting.first);
+}
+
 static void serve_line(void *ctx)
 {
 	struct pool *pool = ctx;
 
 	if (pool->is_closed)
 		refuse_stopped(pool);
-	if (pool->is_closed && pool_is_empty(pool))
-		pool->on_empty(pool->ctx);
 	refuse_overflow(pool);
 	if (pool->has_workers)
 		give_workers(pool);
 	while (!pool->has_workers && pool->first != NULL && free_places(pool) > 0)
 		give_place(pool);
 	set_line_timer(pool);
+	if (pool->is_retired && pool->first == NULL)
+		close_pool(pool);
+	if (pool->is_closed && pool_is_empty(pool))
+		pool->on_empty(pool->ctx);      /* which may free the pool */
 }
 
 void pool_acquire(struct pool *pool, struct pool_waiter *waiter)
@@ -466,7 +480,7 @@ unsigned pool_waiting(const struct pool *pool)
 
 /* Open and close. */
 
-struct pool *pool_new(const struct handler_config *handler, struct loop *loop, struct spawner *spawner,
+struct pool *pool_new(const struct handler_config *handler, uint32_t generation, struct loop *loop, struct spawner *spawner,
 	const char *folder, struct err *err)
 {
 	struct pool *pool = calloc(1, sizeof(*pool));
@@ -476,6 +490,7 @@ struct pool *pool_new(const struct handler_config *handler, struct loop *loop, s
 		return NULL;
 	}
 	pool->handler = handler;
+	pool->generation = generation;
 	pool->loop = loop;
 	pool->spawner = spawner;
 	pool->folder = folder;
@@ -499,14 +514,38 @@ void pool_open(struct pool *pool)
 
 void pool_close(struct pool *pool, void (*on_empty)(void *ctx), void *ctx)
 {
-	pool->is_closed = true;
 	pool->on_empty = on_empty;
 	pool->ctx = ctx;
-	while (pool->idle.first != NULL)
-		stop_worker(pool, pool->idle.first);
-	while (pool->starting.first != NULL)
-		stop_worker(pool, pool->starting.first);
+	close_pool(pool);
 	defer_call(pool->loop, &pool->line_call, serve_line, pool);
+}
+
+void pool_retire(struct pool *pool, void (*on_empty)(void *ctx), void *ctx)
+{
+	pool->is_retired = true;
+	pool->on_empty = on_empty;
+	pool->ctx = ctx;
+	defer_call(pool->loop, &pool->line_call, serve_line, pool);
+}
+
+void pool_set_owner(struct pool *pool, void *owner)
+{
+	pool->owner = owner;
+}
+
+void *pool_owner(const struct pool *pool)
+{
+	return pool->owner;
+}
+
+const struct handler_config *pool_handler(const struct pool *pool)
+{
+	return pool->handler;
+}
+
+uint32_t pool_generation(const struct pool *pool)
+{
+	return pool->generation;
 }
 
 static void signal_ring(const struct ring *ring, int signal)

@@ -53,19 +53,31 @@ struct pool_waiter {
 	struct pool *pool;                      /* for pool.c only; NULL: not in line */
 };
 
-/* `folder` is where workers' sockets are made.  All are borrowed. */
-struct pool *pool_new(const struct handler_config *handler, struct loop *loop, struct spawner *spawner,
+/* `generation` is the spawners' number for the configuration that `handler` is
+ * from, `folder` where workers' sockets are made.  All are borrowed. */
+struct pool *pool_new(const struct handler_config *handler, uint32_t generation, struct loop *loop, struct spawner *spawner,
 	const char *folder, struct err *err);
 void pool_free(struct pool **pool);
 
 /* Starts workers.min workers. */
 void pool_open(struct pool *pool);
 /* Refuses who waits, ends idle workers at once and busy ones when they are
- * handed back.  `on_empty` runs whenever nothing is left. */
+ * handed back.  `on_empty` runs from the loop when nothing is left, perhaps more
+ * than once; the pool may be freed in it. */
 void pool_close(struct pool *pool, void (*on_empty)(void *ctx), void *ctx);
 /* Signals every worker that is left. */
 void pool_signal(struct pool *pool, int signal);
 bool pool_is_empty(const struct pool *pool);    /* no worker, nothing borrowed */
+
+/* After a reload: who waits is still served, then it closes. */
+void pool_retire(struct pool *pool, void (*on_empty)(void *ctx), void *ctx);
+
+/* What the one who made it wants to find again; NULL at first. */
+void pool_set_owner(struct pool *pool, void *owner);
+void *pool_owner(const struct pool *pool);
+
+const struct handler_config *pool_handler(const struct pool *pool);
+uint32_t pool_generation(const struct pool *pool);
 
 void pool_acquire(struct pool *pool, struct pool_waiter *waiter);
 void pool_cancel(struct pool_waiter *waiter);   /* fine when it is not in line */

@@ -20,6 +20,15 @@ enum {
 	END_TIMEOUT_MS = 1000,
 };
 
+/* A LOAD that is under way. */
+struct spawner_load {
+	size_t answers;
+	uint64_t digest;
+	bool is_fine;
+	void (*on_loaded)(void *ctx, bool is_fine, uint64_t digest);
+	void *ctx;
+};
+
 struct spawner {
 	const struct config *config;
 	struct spawn_link *links;
@@ -33,6 +42,7 @@ struct spawner {
 	size_t buckets_count, processes_count;
 	struct process *gone;           /* their on_gone is due, chained by next */
 	struct defer defer;
+	struct spawner_load load;
 	bool is_lost, is_lost_told;
 	bool is_calling;                /* a callback runs */
 	bool is_free;                   /* spawner_free() was called in it */
@@ -156,12 +166,32 @@ static void fail_later(struct spawner *spawner, struct process *process, enum sp
 	defer_call(spawner->loop, &spawner->defer, run_gone, spawner);
 }
 
+static void take_loaded(struct spawner *spawner, const struct spawn_report *report)
+{
+	struct spawner_load *load = &spawner->load;
+
+	if (report->errnum != 0 || (load->answers > 0 && load->digest != report->digest))
+		load->is_fine = false;
+	load->digest = report->digest;
+	if (++load->answers < spawner->links_count)
+		return;
+	spawner->is_calling = true;
+	load->on_loaded(load->ctx, load->is_fine, load->digest);
+	spawner->is_calling = false;
+}
+
 static void on_report(void *ctx, const struct spawn_report *report)
 {
 	struct spawner *spawner = ctx;
-	struct process **link = find(spawner, report->id);
-	struct process *process = *link;
+	struct process **link;
+	struct process *process;
 
+	if (report->kind == SPAWN_REPORT_LOADED) {
+		take_loaded(spawner, report);
+		return;
+	}
+	link = find(spawner, report->id);
+	process = *link;
 	if (process == NULL)            /* forgotten */
 		return;
 	if (report->kind == SPAWN_REPORT_STARTED) {
@@ -328,6 +358,8 @@ static int check_request(const struct spawner *spawner, const struct spawn_reque
 
 	if (spawner->loop == NULL || spawner->is_lost)
 		return err_set(err, "the spawner is gone: no process can be started");
+	if (request->generation > 0)
+		return 0;               /* the spawners know it; this end does not */
 	if (request->handler >= spawner->config->handlers_count)
 		return err_set(err, "no handler has number %u", request->handler);
 	handler = &spawner->config->handlers[request->handler];
@@ -343,7 +375,7 @@ static struct spawn_message message_of(const struct spawn_request *request, uint
 	const struct bytes *block = request->environ;
 	struct spawn_message message = {
 		.ask = {
-			.id = id, .kind = SPAWN_ASK_START, .handler = request->handler,
+			.id = id, .kind = SPAWN_ASK_START, .handler = request->handler, .generation = request->generation,
 			.script_len = request->script == NULL ? 0 : (uint32_t)strlen(request->script) + 1,
 			.environ_len = block == NULL ? 0 : (uint32_t)block->len,
 		},
@@ -401,6 +433,34 @@ int process_start(struct spawner *spawner, struct process *process, const struct
 	process->state = PROCESS_STARTING;
 	process->spawner = spawner;
 	return 0;
+}
+
+static int send_all(struct spawner *spawner, const struct spawn_message *message)
+{
+	int errnum = 0;
+
+	for (size_t i = 0; i < spawner->links_count && errnum == 0; i++)
+		errnum = spawn_link_send(&spawner->links[i], message);
+	return errnum;
+}
+
+int spawner_load(struct spawner *spawner, uint32_t generation,
+	void (*on_loaded)(void *ctx, bool is_fine, uint64_t digest), void *ctx, struct err *err)
+{
+	struct spawn_message message = { .ask = { .kind = SPAWN_ASK_LOAD, .generation = generation } };
+	int errnum;
+
+	spawner->load = (struct spawner_load){ .is_fine = true, .on_loaded = on_loaded, .ctx = ctx };
+	errnum = spawner->is_lost ? EPIPE : send_all(spawner, &message);
+	return errnum == 0 ? 0 : err_set_errno(err, errnum, "cannot ask the spawners to read the configuration");
+}
+
+void spawner_forget(struct spawner *spawner, uint32_t generation)
+{
+	struct spawn_message message = { .ask = { .kind = SPAWN_ASK_FORGET, .generation = generation } };
+
+	if (spawner != NULL && !spawner->is_lost && generation > 0)
+		send_all(spawner, &message);
 }
 
 void process_signal(struct process *process, int signal)

@@ -63,6 +63,7 @@ struct process {
 
 struct spawn_request {
 	unsigned handler;               /* its number */
+	uint32_t generation;            /* of the configuration that gave it; 0 is the first */
 	const char *script;             /* with scripts: the path below the folder, else NULL */
 	const struct bytes *environ;    /* "NAME=value\0"…; may be NULL */
 	int fds[3];                     /* stdin, stdout, stderr; -1 is /dev/null.  Stay the caller's */
@@ -80,6 +81,15 @@ int spawner_attach(struct spawner *spawner, struct loop *loop, void (*on_lost)(v
 /* Closes the relay's ends: every spawner then ends what it started and goes;
  * waits for that, a second at most.  No callback runs any more. */
 void spawner_free(struct spawner **spawner);
+
+/* Makes the spawners read the configuration's file again and know it under a
+ * new number.  on_loaded runs once, from the loop: is_fine when all of them took
+ * it, and `digest` is that of the text they all read.  One at a time.
+ * -1: nothing was asked. */
+int spawner_load(struct spawner *spawner, uint32_t generation,
+	void (*on_loaded)(void *ctx, bool is_fine, uint64_t digest), void *ctx, struct err *err);
+/* No process of this one will be asked for any more. */
+void spawner_forget(struct spawner *spawner, uint32_t generation);
 
 /* Starts asked for and not yet answered. */
 unsigned spawner_starting_count(const struct spawner *spawner);

@@ -23,7 +23,12 @@ enum {
 	SPAWN_ENVIRON_MAX_BYTES = 6 * 1024 * 1024,      /* Linux never takes more, whatever the limits */
 };
 
-enum spawn_ask_kind { SPAWN_ASK_START = 1, SPAWN_ASK_SIGNAL };
+enum spawn_ask_kind {
+	SPAWN_ASK_START = 1,
+	SPAWN_ASK_SIGNAL,
+	SPAWN_ASK_LOAD,                 /* read the configuration again, as `generation`: answered by LOADED */
+	SPAWN_ASK_FORGET,               /* `generation` is not used any more */
+};
 
 struct spawn_ask {
 	uint64_t id;                    /* chosen by the relay, never used twice */
@@ -33,12 +38,14 @@ struct spawn_ask {
 	uint32_t script_len;            /* START: with the NUL; 0 when there is none */
 	uint32_t environ_len;           /* START */
 	uint32_t signal;                /* SIGNAL */
+	uint32_t generation;            /* START, LOAD, FORGET: of the configuration */
 };
 
 enum spawn_report_kind {
 	SPAWN_REPORT_STARTED,           /* the program runs */
 	SPAWN_REPORT_FAILED,            /* it never ran; nothing else comes for this id */
 	SPAWN_REPORT_EXITED,            /* after STARTED; nothing else comes for this id */
+	SPAWN_REPORT_LOADED,            /* `id` is the generation */
 };
 
 struct spawn_report {
@@ -46,7 +53,8 @@ struct spawn_report {
 	uint64_t at_ns;                 /* monotonic: when it started, failed or exited */
 	uint32_t kind;                  /* enum spawn_report_kind */
 	int32_t pid;                    /* STARTED */
-	int32_t step, errnum;           /* FAILED: enum spawn_step */
+	int32_t step, errnum;           /* FAILED: enum spawn_step; LOADED: errnum 0, or it is no configuration */
+	uint64_t digest;                /* LOADED: of the file's text */
 	int32_t wait_status;            /* EXITED */
 	struct process_usage usage;     /* EXITED */
 };

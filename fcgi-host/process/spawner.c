@@ -1,6 +1,7 @@
 #include "process/spawner.h"
 
 #include "process/brood.h"
+#include "process/edition.h"
 #include "process/program.h"
 #include "process/socket_path.h"
 #include "process/spawn_proto.h"
@@ -26,8 +27,8 @@ enum {
 };
 
 struct spawner_state {
-	const struct config *config;
-	struct program *programs;
+	const struct config *config;            /* that we were started with */
+	struct edition *editions;
 	bool is_first;                          /* of all spawners: cleans up for the relay */
 	struct brood brood;
 	char *input;                            /* INPUT_MAX_BYTES, touched as needed */
@@ -49,7 +50,7 @@ _Noreturn static void end_for_bad_message(struct spawner_state *state, const cha
 static void start_program(struct spawner_state *state, const struct spawn_ask *ask, const char *script, char *block,
 	const int fds[3])
 {
-	const struct program *program = &state->programs[ask->handler];
+	const struct program *program = &edition_find(state->editions, ask->generation)->programs[ask->handler];
 	char path[PATH_MAX], directory[PATH_MAX];
 	char *script_argv[] = { path, NULL };
 	struct spawn_child how = {
@@ -78,11 +79,12 @@ static void start_program(struct spawner_state *state, const struct spawn_ask *a
 
 static void check_start(struct spawner_state *state, const struct spawn_ask *ask, const char *script, const char *block)
 {
+	const struct edition *edition = edition_find(state->editions, ask->generation);
 	const struct program *program;
 
-	if (ask->handler >= state->config->handlers_count)
+	if (edition == NULL || ask->handler >= edition->config->handlers_count)
 		end_for_bad_message(state, "no such handler");
-	program = &state->programs[ask->handler];
+	program = &edition->programs[ask->handler];
 	if (program->argv == NULL && program->scripts == NULL)
 		end_for_bad_message(state, "a handler that is not started");
 	if ((program->scripts != NULL) != (ask->script_len > 0))
@@ -132,6 +134,13 @@ static void take_signal(struct spawner_state *state, const struct spawn_ask *ask
 	end_for_bad_message(state, "signal");
 }
 
+static void take_load(struct spawner_state *state, const struct spawn_ask *ask)
+{
+	const struct edition *edition = edition_load(&state->editions, ask->generation);
+
+	brood_loaded(&state->brood, ask->generation, edition == NULL ? 0 : edition->config->digest, edition != NULL);
+}
+
 /* Length of the first message in the input, or 0 when it is not whole yet. */
 static size_t message_len(struct spawner_state *state, const char *input, size_t len, struct spawn_ask *ask_out)
 {
@@ -140,10 +149,10 @@ static size_t message_len(struct spawner_state *state, const char *input, size_t
 	if (len < sizeof(*ask_out))
 		return 0;
 	memcpy(ask_out, input, sizeof(*ask_out));
-	if (ask_out->kind != SPAWN_ASK_START && ask_out->kind != SPAWN_ASK_SIGNAL)
+	if (ask_out->kind < SPAWN_ASK_START || ask_out->kind > SPAWN_ASK_FORGET)
 		end_for_bad_message(state, "kind");
 	if (ask_out->script_len > SPAWN_SCRIPT_MAX_BYTES || ask_out->environ_len > SPAWN_ENVIRON_MAX_BYTES ||
-	    (ask_out->kind == SPAWN_ASK_SIGNAL && ask_out->script_len + ask_out->environ_len > 0))
+	    (ask_out->kind != SPAWN_ASK_START && ask_out->script_len + ask_out->environ_len > 0))
 		end_for_bad_message(state, "length");
 	whole = sizeof(*ask_out) + ask_out->script_len + ask_out->environ_len;
 	return len < whole ? 0 : whole;
@@ -155,10 +164,12 @@ static void take_messages(struct spawner_state *state)
 	size_t done = 0, len;
 
 	while ((len = message_len(state, state->input + done, state->input_len - done, &ask)) > 0) {
-		if (ask.kind == SPAWN_ASK_START)
-			take_start(state, &ask, state->input + done + sizeof(ask));
-		else
-			take_signal(state, &ask);
+		switch ((enum spawn_ask_kind)ask.kind) {
+		case SPAWN_ASK_START: take_start(state, &ask, state->input + done + sizeof(ask)); break;
+		case SPAWN_ASK_SIGNAL: take_signal(state, &ask); break;
+		case SPAWN_ASK_LOAD: take_load(state, &ask); break;
+		case SPAWN_ASK_FORGET: edition_forget(&state->editions, ask.generation); break;
+		}
 		done += len;
 	}
 	state->input_len -= done;
@@ -292,10 +303,10 @@ _Noreturn void spawner_main(int socket_fd, const struct config *config, bool is_
 	prctl(PR_SET_DUMPABLE, 0);      /* a child that became its user shares our memory until it execs */
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
 		cannot_begin("subreaper");
-	state.programs = programs_new(config);
+	state.editions = edition_first(config);
 	state.input = reserve(INPUT_MAX_BYTES);
 	state.envp = reserve(ENVP_MAX * sizeof(char *));
-	if (state.programs == NULL || state.input == NULL || state.envp == NULL)
+	if (state.editions == NULL || state.input == NULL || state.envp == NULL)
 		cannot_begin("memory");
 	loop(&state);
 }

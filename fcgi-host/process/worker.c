@@ -121,9 +121,9 @@ static int open_socket(struct worker *worker, const char *folder, struct err *er
 	return 0;
 }
 
-static int start_process(struct worker *worker, struct loop *loop, struct spawner *spawner, struct err *err)
+static int start_process(struct worker *worker, uint32_t generation, struct loop *loop, struct spawner *spawner, struct err *err)
 {
-	struct spawn_request request = { .handler = worker->handler->number };
+	struct spawn_request request = { .handler = worker->handler->number, .generation = generation };
 	int fds[2];
 	int status;
 
@@ -143,7 +143,7 @@ static int start_process(struct worker *worker, struct loop *loop, struct spawne
 	return status;
 }
 
-struct worker *worker_start(const struct handler_config *handler, const char *folder, struct loop *loop,
+struct worker *worker_start(const struct handler_config *handler, uint32_t generation, const char *folder, struct loop *loop,
 	struct spawner *spawner, void (*on_change)(struct worker *worker), void *pool, struct err *err)
 {
 	struct worker *worker = calloc(1, sizeof(*worker));
@@ -162,7 +162,7 @@ struct worker *worker_start(const struct handler_config *handler, const char *fo
 	lines_init(&worker->stderr_lines, on_stderr_line, worker);
 	worker->kill_timer = timer_new(loop, on_kill_time, worker);
 	if (worker->kill_timer == NULL || open_socket(worker, folder, err) < 0 ||
-	    start_process(worker, loop, spawner, err) < 0) {
+	    start_process(worker, generation, loop, spawner, err) < 0) {
 		worker_free(&worker);
 		return NULL;
 	}

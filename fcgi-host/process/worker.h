@@ -56,7 +56,7 @@ struct worker {
 
 /* Starts a process for `handler` with a socket of its own in `folder`.
  * on_change runs when it has started or is gone, never from inside a call. */
-struct worker *worker_start(const struct handler_config *handler, const char *folder, struct loop *loop,
+struct worker *worker_start(const struct handler_config *handler, uint32_t generation, const char *folder, struct loop *loop,
 	struct spawner *spawner, void (*on_change)(struct worker *worker), void *pool, struct err *err);
 
 /* Closes the link, tells the process group to end, and kills it after

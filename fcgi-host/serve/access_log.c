@@ -18,7 +18,7 @@ static void put_who(struct log_line *line, const struct request *request)
 	const struct handler_config *handler = request->handler;
 
 	log_str(line, "id", request->id);
-	log_str(line, "route", request->route == NULL ? NULL : request->route->path);
+	log_str(line, "route", request->route_path);
 	log_str(line, "handler", handler == NULL ? NULL : handler->name);
 	log_str(line, "process", handler == NULL ? NULL : config_process_name(handler->process));
 	if (request->pid > 0)

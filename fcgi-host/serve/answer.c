@@ -147,7 +147,7 @@ static void begin_body(struct request *request)
 		return;
 	}
 	if (answer->head.len > 4096 && request->match.route != NULL &&
-	    host_notice(request->host, request->match.route, NOTICE_BIG_HEADER))
+	    site_notice(request->site, request->match.route, NOTICE_BIG_HEADER))
 		log_message(LOG_LEVEL_WARNING, "big_header", "handler %s: a header of %zu bytes: nginx needs fastcgi_buffer_size above its 4 KiB for that",
 			request->handler->name, answer->head.len);
 	answer->has_no_body = cgi_header_forbids_body(&answer->header, request->cgi.method);

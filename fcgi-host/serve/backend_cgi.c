@@ -48,7 +48,7 @@ static void check_over(struct cgi *cgi)
 		return;
 	close_end(&cgi->in_fd, &cgi->in_watch);
 	close_end(&cgi->err_fd, &cgi->err_watch);
-	pool_release(request->host->pools[request->handler->number], NULL, true);
+	pool_release(request->pool, NULL, true);
 	request_on_over(request);
 }
 
@@ -352,7 +352,8 @@ static int start_process(struct cgi *cgi, const int child_fds[3], struct err *er
 {
 	struct request *request = cgi->request;
 	struct vars *vars = request_variables(request, true);
-	struct spawn_request spawn = { .handler = request->handler->number, .script = request->script };
+	struct spawn_request spawn = {
+		.handler = request->handler->number, .generation = pool_generation(request->pool), .script = request->script };
 	struct bytes environ;
 	int status;
 
@@ -396,7 +397,7 @@ static void start(struct request *request, const struct pool_result *grant)
 				close(child_fds[i]);
 	}
 	if (status < 0) {
-		pool_release(request->host->pools[request->handler->number], NULL, true);
+		pool_release(request->pool, NULL, true);
 		request_fail_to_start(request, "%s", err.text);
 		return;
 	}

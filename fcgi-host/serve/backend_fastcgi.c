@@ -172,7 +172,7 @@ static void keep_link(struct fcgi_request *f)
 static void hand_back(struct fcgi_request *f, bool is_good)
 {
 	struct request *request = f->request;
-	struct pool *pool = request->host->pools[request->handler->number];
+	struct pool *pool = request->pool;
 	struct worker *worker = f->worker;
 
 	drop_link(f);
@@ -206,7 +206,7 @@ static void stop_worker(struct fcgi_request *f)
 	if (f->is_stopping)
 		return;
 	f->is_stopping = true;
-	pool_stop_borrowed(f->request->host->pools[f->request->handler->number], f->worker);
+	pool_stop_borrowed(f->request->pool, f->worker);
 }
 
 /* Sending. */
@@ -661,7 +661,7 @@ static void start(struct request *request, const struct pool_result *grant)
 	struct err err = { "no memory for a request" };
 
 	if (f == NULL) {
-		pool_release(request->host->pools[request->handler->number], grant->worker, true);
+		pool_release(request->pool, grant->worker, true);
 		request_fail_to_start(request, "%s", err.text);
 		return;
 	}

@@ -65,7 +65,7 @@ static void wait_in_line(struct request *request)
 		request->queued_ns = clock_monotonic_ns();
 	request->waiter.on_ready = on_place;
 	request->waiter.ctx = request;
-	pool_acquire(request->host->pools[request->handler->number], &request->waiter);
+	pool_acquire(request->pool, &request->waiter);
 }
 
 void dispatch_again(struct request *request)
@@ -146,17 +146,29 @@ static int set_program(struct request *request)
 
 /* The route. */
 
+static void take_pool(struct request *request, struct pool *pool)
+{
+	const struct pool_entry *entry = pool_owner(pool);
+
+	site_unref(&request->pool_site);
+	request->pool_site = site_ref(entry->site);
+	request->pool = pool;
+	request->handler = pool_handler(pool);
+}
+
 static int find_route(struct request *request)
 {
 	struct route_match match;
 	char allow[sizeof(match.allow) + 16];
 
-	switch (route_find(request->host->routes, request->method, request->cgi.host, request->path, &match)) {
+	site_unref(&request->site);
+	request->site = site_ref(request->host->site);
+	switch (route_find(request->site->routes, request->method, request->cgi.host, request->path, &match)) {
 	case ROUTE_FOUND:
 		request->match = match;
-		request->handler = &request->host->config->handlers[match.route->handler];
+		take_pool(request, request->site->pools[match.route->handler]);
 		if (request->hops == 0)
-			request->route = match.route;
+			request->route_path = slice_dup(slice_of(match.route->path));
 		answer_init(request);
 		return 0;
 	case ROUTE_NONE:
@@ -222,7 +234,7 @@ bool dispatch_can_redirect(const struct request *request)
 	struct slice query;
 	char *path = local_path(request, &query);
 	bool can = path != NULL &&
-		route_find(request->host->routes, "GET", request->cgi.host, path, &match) == ROUTE_FOUND;
+		route_find(request->host->site->routes, "GET", request->cgi.host, path, &match) == ROUTE_FOUND;
 
 	free(path);
 	return can;
@@ -276,7 +288,7 @@ static void param_name(struct slice name, char *out)
 
 static struct vars *build(const struct request *request, const struct cgi_environment *how)
 {
-	struct vars *vars = vars_new((size_t)request->host->config->params_max_bytes * 2 + 65536);
+	struct vars *vars = vars_new((size_t)request->host->site->config->params_max_bytes * 2 + 65536);
 
 	if (vars != NULL && cgi_environment_build(request->front, how, vars) < 0)
 		vars_free(&vars);

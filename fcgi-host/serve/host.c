@@ -6,6 +6,7 @@
 #include "serve/identity.h"
 #include "serve/listener.h"
 #include "serve/request.h"
+#include "serve/site.h"
 
 #include <errno.h>
 #include <malloc.h>
@@ -46,14 +47,56 @@ static void on_log_waiting(void *ctx)
 	defer_call(host->loop, &host->log_call, flush_log, host);
 }
 
-bool host_notice(struct host *host, const struct route_config *route, enum route_notice notice)
-{
-	uint8_t *said = &host->notices[route - host->config->routes];
+/* Pools. */
 
-	if (*said & notice)
-		return false;
-	*said |= (uint8_t)notice;
-	return true;
+static void free_entry(struct pool_entry *entry)
+{
+	struct host *host = entry->host;
+
+	if (entry->prev != NULL)
+		entry->prev->next = entry->next;
+	else
+		host->pools = entry->next;
+	if (entry->next != NULL)
+		entry->next->prev = entry->prev;
+	pool_free(&entry->pool);
+	site_unref(&entry->site);
+	free(entry);
+}
+
+int host_add_pool(struct host *host, struct pool *pool, struct site *site)
+{
+	struct pool_entry *entry = calloc(1, sizeof(*entry));
+
+	if (entry == NULL) {
+		pool_free(&pool);
+		site_unref(&site);
+		return -1;
+	}
+	entry->host = host;
+	entry->pool = pool;
+	entry->site = site;
+	entry->next = host->pools;
+	if (entry->next != NULL)
+		entry->next->prev = entry;
+	host->pools = entry;
+	pool_set_owner(pool, entry);
+	return 0;
+}
+
+static void on_retired(void *ctx)
+{
+	struct pool_entry *entry = ctx;
+	struct host *host = entry->host;
+
+	free_entry(entry);
+	host_check_stop(host);
+}
+
+void host_retire_pool(struct host *host, struct pool *pool)
+{
+	(void)host;
+	pool_retire(pool, on_retired, pool_owner(pool));
 }
 
 void host_descriptor_freed(struct host *host)
@@ -83,8 +126,8 @@ static bool is_idle(const struct host *host)
 {
 	if (host->requests != NULL)
 		return false;
-	for (size_t i = 0; i < host->config->handlers_count; i++)
-		if (!pool_is_empty(host->pools[i]))
+	for (const struct pool_entry *entry = host->pools; entry != NULL; entry = entry->next)
+		if (!pool_is_empty(entry->pool))
 			return false;
 	return host->state == HOST_KILLING || !is_writing(host);
 }
@@ -112,9 +155,9 @@ static uint64_t grace_ms(const struct host *host)
 {
 	uint64_t grace = 0;
 
-	for (size_t i = 0; i < host->config->handlers_count; i++)
-		if (host->config->handlers[i].timeout.kill_ms > grace)
-			grace = host->config->handlers[i].timeout.kill_ms;
+	for (const struct pool_entry *entry = host->pools; entry != NULL; entry = entry->next)
+		if (pool_handler(entry->pool)->timeout.kill_ms > grace)
+			grace = pool_handler(entry->pool)->timeout.kill_ms;
 	return grace;
 }
 
@@ -122,8 +165,8 @@ static void signal_all(struct host *host, int signal)
 {
 	for (struct request *request = host->requests; request != NULL; request = request->next)
 		request_kill(request, signal);
-	for (size_t i = 0; i < host->config->handlers_count; i++)
-		pool_signal(host->pools[i], signal);
+	for (const struct pool_entry *entry = host->pools; entry != NULL; entry = entry->next)
+		pool_signal(entry->pool, signal);
 }
 
 static void say_killed(const struct host *host)
@@ -169,8 +212,8 @@ static void drain(struct host *host)
 		next = client->next;
 		client_stop(client);
 	}
-	for (size_t i = 0; i < host->config->handlers_count; i++)
-		pool_close(host->pools[i], on_pool_empty, host);
+	for (struct pool_entry *entry = host->pools; entry != NULL; entry = entry->next)
+		pool_close(entry->pool, on_pool_empty, host);
 	timer_set(host->stop_timer, grace_ms(host) / 2);
 	host_check_stop(host);
 }
@@ -247,15 +290,17 @@ static int open_loop(struct host *host, struct err *err)
 
 static int open_listeners(struct host *host, const struct inherited *inherited, struct err *err)
 {
-	size_t count = inherited->count > 0 ? inherited->count : host->config->listen_count;
+	const struct config *config = host->site->config;
+	size_t count = inherited->count > 0 ? inherited->count : config->listen_count;
 
+	host->is_inherited = inherited->count > 0;
 	host->listeners = calloc(count, sizeof(struct listener *));
 	if (host->listeners == NULL)
 		return err_set(err, "no memory");
 	for (size_t i = 0; i < count; i++) {
 		struct listener *listener = inherited->count > 0 ?
 			listener_adopt(host, inherited->fds[i], err) :
-			listener_open(host, &host->config->listen[i], err);
+			listener_open(host, &config->listen[i], err);
 
 		if (listener == NULL)
 			return -1;
@@ -267,6 +312,7 @@ static int open_listeners(struct host *host, const struct inherited *inherited, 
 /* Workers' sockets: in a folder that only the relay's user may enter. */
 static int make_folder(struct host *host, struct err *err)
 {
+	const struct identity *user = &host->site->config->user;
 	const char *parent = getenv("RUNTIME_DIRECTORY");
 
 	if (parent == NULL || parent[0] != '/' || strlen(parent) > 64)
@@ -277,26 +323,16 @@ static int make_folder(struct host *host, struct err *err)
 		host->folder[0] = '\0';
 		return -1;
 	}
-	if (host->config->user.is_set && geteuid() == 0 &&
-	    chown(host->folder, host->config->user.uid, host->config->user.gid) < 0)
+	if (user->is_set && geteuid() == 0 && chown(host->folder, user->uid, user->gid) < 0)
 		return err_set_errno(err, errno, "%s", host->folder);
 	return 0;
 }
 
 static int open_pools(struct host *host, struct err *err)
 {
-	size_t count = host->config->handlers_count;
-
-	host->notices = calloc(host->config->routes_count + 1, 1);
-	host->pools = calloc(count + 1, sizeof(struct pool *));
-	if (host->pools == NULL || host->notices == NULL)
-		return err_set(err, "no memory");
-	for (size_t i = 0; i < count; i++) {
-		host->pools[i] = pool_new(&host->config->handlers[i], host->loop, host->spawner, host->folder,
-			err);
-		if (host->pools[i] == NULL)
+	for (unsigned i = 0; i < host->site->config->handlers_count; i++)
+		if (site_make_pool(host->site, i, err) < 0)
 			return -1;
-	}
 	return 0;
 }
 
@@ -316,16 +352,16 @@ static int open_signals(struct host *host, struct err *err)
 	return 0;
 }
 
-static int open_host(struct host *host, const struct inherited *inherited, struct err *err)
+static int open_host(struct host *host, struct config *config, const struct inherited *inherited, struct err *err)
 {
 	keep_memory();
 	raise_descriptor_limit();
-	if (make_boot(host, err) < 0 || open_loop(host, err) < 0)
+	host->site = site_new(host, config, 0, err);
+	if (host->site == NULL || make_boot(host, err) < 0 || open_loop(host, err) < 0)
 		return -1;
-	host->routes = route_table_new(host->config, err);
-	if (host->routes == NULL || open_listeners(host, inherited, err) < 0 || make_folder(host, err) < 0)
+	if (open_listeners(host, inherited, err) < 0 || make_folder(host, err) < 0)
 		return -1;
-	if (identity_assume(&host->config->user, err) < 0)
+	if (identity_assume(&host->site->config->user, err) < 0)
 		return -1;
 	return open_pools(host, err) < 0 || open_signals(host, err) < 0 ? -1 : 0;
 }
@@ -344,8 +380,8 @@ static void close_host(struct host *host)
 		request_log(request);
 		request_free(&request);
 	}
-	for (size_t i = 0; host->pools != NULL && i < host->config->handlers_count; i++)
-		pool_free(&host->pools[i]);
+	while (host->pools != NULL)
+		free_entry(host->pools);
 	for (int i = 0; host->signals != NULL && i < SIGNALS; i++)
 		uv_close((uv_handle_t *)&host->signals->handles[i], NULL);
 	log_on_waiting(NULL, NULL);
@@ -356,17 +392,15 @@ static void close_host(struct host *host)
 	spawner_free(&host->spawner);
 	if (host->folder[0] != '\0')
 		rmdir(host->folder);
-	route_table_free(&host->routes);
+	site_unref(&host->site);
 	loop_free(&host->loop);
 	free(host->signals);
 	free(host->listeners);
-	free(host->pools);
-	free(host->notices);
 	log_close();
 	free(host);
 }
 
-int host_run(const struct config *config, struct spawner *spawner, const struct inherited *inherited)
+int host_run(struct config *config, struct spawner *spawner, const struct inherited *inherited)
 {
 	struct host *host = calloc(1, sizeof(*host));
 	struct err err = { "no memory" };
@@ -374,15 +408,15 @@ int host_run(const struct config *config, struct spawner *spawner, const struct 
 
 	if (host == NULL) {
 		spawner_free(&spawner);
+		config_free(&config);
 		return 1;
 	}
-	host->config = config;
 	host->spawner = spawner;
-	if (open_host(host, inherited, &err) < 0) {
+	if (open_host(host, config, inherited, &err) < 0) {
 		fprintf(stderr, "fcgi-host: %s\n", err.text);
 	} else {
-		for (size_t i = 0; i < config->handlers_count; i++)
-			pool_open(host->pools[i]);
+		for (const struct pool_entry *entry = host->pools; entry != NULL; entry = entry->next)
+			pool_open(entry->pool);
 		for (size_t i = 0; i < host->listeners_count; i++)
 			listener_start(host->listeners[i]);
 		log_message(LOG_LEVEL_INFO, "ready", "serving %zu routes, %zu handlers", config->routes_count, config->handlers_count);

@@ -18,27 +18,32 @@ struct client;
 struct listener;
 struct request;
 struct signals;
+struct site;
+
+/* A pool and the configuration that it was made for. */
+struct pool_entry {
+	struct host *host;
+	struct pool *pool;
+	struct site *site;
+	struct pool_entry *next, *prev;
+};
 
 enum { SCRATCH_BYTES = 64 * 1024 };
 
 enum host_state { HOST_RUNNING, HOST_DRAINING, HOST_KILLING };
 
-/* What is said once per route, so that a client cannot fill the log. */
-enum route_notice { NOTICE_REPEATED = 1, NOTICE_REMOTE_USER = 2, NOTICE_BIG_HEADER = 4 };
-
 struct host {
-	const struct config *config;
+	struct site *site;              /* the newest configuration */
 	struct loop *loop;
 	struct spawner *spawner;
-	struct route_table *routes;
-	struct pool **pools;            /* one per handler, by its number */
-	uint8_t *notices;               /* per route: set of enum route_notice */
+	struct pool_entry *pools;       /* of all configurations that still have some */
 	struct listener **listeners;
 	size_t listeners_count;
 	struct client *clients;         /* all of them */
 	struct request *requests;       /* those that have a route, until they are logged */
 	unsigned clients_count;
 	enum host_state state;
+	bool is_inherited;              /* listeners were handed over: a reload leaves them */
 	bool is_failed;                 /* a spawner was lost: exit status 1 */
 	char folder[96];                /* workers' sockets; "" when there is none */
 	struct signals *signals;
@@ -54,9 +59,9 @@ struct host {
 /* Sockets that somebody opened for us. */
 struct inherited { int *fds; size_t count; };
 
-/* Runs until TERM.  `config` is borrowed; takes ownership of `spawner`.  Returns
- * the exit status. */
-int host_run(const struct config *config, struct spawner *spawner, const struct inherited *inherited);
+/* Runs until TERM.  Takes ownership of `config` and `spawner`.  Returns the exit
+ * status. */
+int host_run(struct config *config, struct spawner *spawner, const struct inherited *inherited);
 
 /* A client or a request has gone: is there anything left to wait for? */
 void host_check_stop(struct host *host);
@@ -64,7 +69,9 @@ void host_check_stop(struct host *host);
 /* A descriptor was closed: paused listeners may go on. */
 void host_descriptor_freed(struct host *host);
 
-/* True the first time for this route. */
-bool host_notice(struct host *host, const struct route_config *route, enum route_notice notice);
+/* Takes ownership of both: they go when the pool is empty after it was closed or
+ * retired.  -1 without memory: both are gone. */
+int host_add_pool(struct host *host, struct pool *pool, struct site *site);
+void host_retire_pool(struct host *host, struct pool *pool);
 
 #endif

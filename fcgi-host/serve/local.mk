@@ -13,4 +13,5 @@ fcgi_host_libfcgihost_a_SOURCES += \
 	%D%/limits.c \
 	%D%/listener.c %D%/listener.h \
 	%D%/request.c %D%/request.h \
-	%D%/script.c %D%/script.h
+	%D%/script.c %D%/script.h \
+	%D%/site.c %D%/site.h

@@ -43,7 +43,7 @@ struct request *request_new(struct client *client, uint16_t fcgi_id, bool keep_c
 	request->keep_connection = keep_connection;
 	request->begun_ns = request->progress_ns = clock_monotonic_ns();
 	snprintf(request->id, sizeof(request->id), "%s-%llx", host->boot, ++host->serial);
-	bytes_init(&request->params, (size_t)host->config->params_max_bytes * 2);
+	bytes_init(&request->params, (size_t)host->site->config->params_max_bytes * 2);
 	body_init(&request->body);
 	lines_init(&request->stderr_lines, on_stderr_line, request);
 	request->next = host->requests;
@@ -76,6 +76,9 @@ void request_free(struct request **request_ptr)
 	dispatch_fini(request);
 	body_fini(&request->body);
 	lines_fini(&request->stderr_lines);
+	free(request->route_path);
+	site_unref(&request->site);
+	site_unref(&request->pool_site);
 	free(request);
 	*request_ptr = NULL;
 }
@@ -246,7 +249,7 @@ static enum params_result read_params(struct request *request, bool *has_repeate
 	struct slice block = { (const char *)bytes_data(&request->params), request->params.len };
 	struct slice name, value;
 
-	request->front = vars_new((size_t)request->host->config->params_max_bytes);
+	request->front = vars_new((size_t)request->host->site->config->params_max_bytes);
 	if (request->front == NULL || request->is_params_too_large)
 		return PARAMS_TOO_LARGE;
 	for (;;) {
@@ -274,11 +277,11 @@ static void notice_variables(struct request *request, bool has_repeated)
 
 	if (route == NULL)
 		return;
-	if (has_repeated && host_notice(request->host, route, NOTICE_REPEATED))
+	if (has_repeated && site_notice(request->site, route, NOTICE_REPEATED))
 		log_message(LOG_LEVEL_WARNING, "variable_repeated", "route %s: the web server sent a variable twice; the last one wins", route->path);
 	if (vars_get(request->front, "REMOTE_USER") != NULL && vars_get(request->front, "REMOTE_USER")[0] != '\0' &&
 	    (vars_get(request->front, "AUTH_TYPE") == NULL || vars_get(request->front, "AUTH_TYPE")[0] == '\0') &&
-	    host_notice(request->host, route, NOTICE_REMOTE_USER))
+	    site_notice(request->site, route, NOTICE_REMOTE_USER))
 		log_message(LOG_LEVEL_WARNING, "remote_user", "route %s: REMOTE_USER came without AUTH_TYPE: has the web server checked that name?", route->path);
 }
 
@@ -294,7 +297,7 @@ void request_params_end(struct request *request)
 	result = read_params(request, &has_repeated);
 	if (result == PARAMS_TOO_LARGE) {
 		request_fail(request, 431, NULL, "variables over params.max (%" PRIu64 " bytes): %s",
-			request->host->config->params_max_bytes, describe_largest(request->front, largest, sizeof(largest)));
+			request->host->site->config->params_max_bytes, describe_largest(request->front, largest, sizeof(largest)));
 		return;
 	}
 	if (result == PARAMS_BAD) {

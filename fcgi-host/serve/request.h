@@ -12,6 +12,7 @@
 #include "serve/backend.h"
 #include "serve/body.h"
 #include "serve/host.h"
+#include "serve/site.h"
 #include "wire/cgi_request.h"
 #include "wire/vars.h"
 
@@ -45,9 +46,12 @@ struct request {
 	unsigned hops;                  /* local redirects so far */
 	char *own_query;                /* of a redirect; ours */
 	bool is_redirecting;            /* goes on at answer.header.location once the process is gone */
-	const struct route_config *route;       /* of the first hop, NULL without one */
+	char *route_path;               /* of the first hop's route, NULL without one; ours */
 	char id[40];                    /* REQUEST_ID */
 
+	struct site *site;              /* whose route it is; counted */
+	struct pool *pool;              /* of this hop */
+	struct site *pool_site;         /* whose handler it is; counted */
 	const struct handler_config *handler;   /* NULL without a route */
 	struct route_match match;
 	char *script_name, *path_info;  /* of this hop; ours */
