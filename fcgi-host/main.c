@@ -15,6 +15,8 @@ struct command {
 static const struct command commands[] = {
 	{ "serve", cli_serve, CLI_SERVE_USAGE },
 	{ "bridge", cli_bridge, CLI_BRIDGE_USAGE },
+	{ "reload", cli_reload, CLI_RELOAD_USAGE },
+	{ "status", cli_status, CLI_STATUS_USAGE },
 	{ "call", cli_call, CLI_CALL_USAGE },
 	{ "check", cli_check, CLI_CHECK_USAGE },
 	{ "routes", cli_routes, CLI_ROUTES_USAGE },

@@ -148,6 +148,9 @@ void config_reference(FILE *out);
 const char *config_protocol_name(enum protocol protocol);
 const char *config_process_name(enum process_mode process);
 
+/* Are these two handlers, of one configuration or two, alike in every key? */
+bool config_handler_is_same(const struct config *a, unsigned a_number, const struct config *b, unsigned b_number);
+
 /* Parses "unix:/path", "127.0.0.1:9000", "[::1]:9000". */
 int address_parse(const char *text, struct address *out, struct err *err);
 void address_fini(struct address *address);

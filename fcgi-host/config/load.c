@@ -95,6 +95,36 @@ void config_free(struct config **config)
 	free(c);
 }
 
+/* As it would be printed, on the heap; NULL without memory. */
+static char *handler_text(const struct config *config, unsigned number)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out = open_memstream(&text, &len);
+	struct printer *printer = out == NULL ? NULL : printer_new(config, out);
+
+	if (printer != NULL) {
+		printer_map_begin(printer, false);
+		scope_print(printer, SCOPE_HANDLER, &config->handlers[number]);
+		printer_map_end(printer);
+		printer_end(&printer);
+	}
+	if (out != NULL)
+		fclose(out);
+	return text;
+}
+
+bool config_handler_is_same(const struct config *a, unsigned a_number, const struct config *b, unsigned b_number)
+{
+	char *a_text = handler_text(a, a_number);
+	char *b_text = handler_text(b, b_number);
+	bool is_same = a_text != NULL && b_text != NULL && strcmp(a_text, b_text) == 0;
+
+	free(a_text);
+	free(b_text);
+	return is_same;
+}
+
 void config_print(const struct config *config, FILE *out)
 {
 	struct printer *printer = printer_new(config, out);

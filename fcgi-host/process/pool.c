@@ -38,6 +38,10 @@ struct pool {
 	unsigned early_deaths;          /* in a row */
 	uint64_t pause_from_ns, pause_until_ns;
 	void *owner;
+	void (*on_tried)(void *ctx, const struct err *why);     /* while a trial runs */
+	void *tried_ctx;
+	struct err trouble;             /* why a worker could not start */
+	bool has_trouble;               /* since the last look */
 	void (*on_empty)(void *ctx);    /* once it is closed */
 	void *ctx;
 	bool can_start;                 /* false: the last start failed in exec, so nothing is started ahead */
@@ -238,6 +242,8 @@ static void begin_pause(struct pool *pool, const struct worker *worker)
 	pool->pause_from_ns = clock_monotonic_ns();
 	pool->pause_until_ns = pool->pause_from_ns + pause_ms * 1000000;
 	timer_set(pool->pause_timer, pause_ms + 1);
+	err_set(&pool->trouble, "handler %s: pid %d ended before it answered a request", pool->handler->name, (int)worker->process.pid);
+	pool->has_trouble = true;
 	log_message(LOG_LEVEL_ERROR, "worker_pause", "handler %s: pid %d ended before it answered a request; next start in %llu ms",
 		pool->handler->name, (int)worker->process.pid, (unsigned long long)pause_ms);
 }
@@ -253,6 +259,8 @@ static void on_start_failed(struct pool *pool, const struct worker *worker)
 	if (pool->waiting == 0 || living(pool) > 0)
 		log_message(LOG_LEVEL_ERROR, "worker_start", "handler %s: %s", pool->handler->name, why.text);
 	pool->can_start = false;
+	err_set(&pool->trouble, "handler %s: %.900s", pool->handler->name, why.text);
+	pool->has_trouble = true;
 	if (living(pool) == 0)
 		refuse_start(pool, process->failed_step, process->failed_errno, &why);
 }
@@ -358,6 +366,26 @@ static void refuse_stopped(struct pool *pool)
 	refuse_all(pool, &result);
 }
 
+static void end_trial(struct pool *pool, const struct err *why)
+{
+	void (*on_tried)(void *ctx, const struct err *why) = pool->on_tried;
+
+	pool->on_tried = NULL;
+	if (on_tried != NULL)
+		on_tried(pool->tried_ctx, why);
+}
+
+static void check_trial(struct pool *pool)
+{
+	if (pool->has_trouble) {
+		pool->has_trouble = false;
+		end_trial(pool, &pool->trouble);
+	}
+	if (pool->on_tried != NULL &&
+	    (!pool->has_workers || pool->idle.count + pool->busy.count >= pool->handler->workers.min))
+		end_trial(pool, NULL);
+}
+
 /* The one place where processes are given away. */
 
 static void give_place(struct pool *pool)
@@ -410,6 +438,7 @@ static void serve_line(void *ctx)
 	while (!pool->has_workers && pool->first != NULL && free_places(pool) > 0)
 		give_place(pool);
 	set_line_timer(pool);
+	check_trial(pool);
 	if (pool->is_retired && pool->first == NULL)
 		close_pool(pool);
 	if (pool->is_closed && pool_is_empty(pool))
@@ -526,6 +555,18 @@ void pool_retire(struct pool *pool, void (*on_empty)(void *ctx), void *ctx)
 	pool->on_empty = on_empty;
 	pool->ctx = ctx;
 	defer_call(pool->loop, &pool->line_call, serve_line, pool);
+}
+
+void pool_try(struct pool *pool, void (*on_done)(void *ctx, const struct err *why), void *ctx)
+{
+	pool->on_tried = on_done;
+	pool->tried_ctx = ctx;
+	pool_open(pool);
+}
+
+void pool_forget_trial(struct pool *pool)
+{
+	pool->on_tried = NULL;
 }
 
 void pool_set_owner(struct pool *pool, void *owner)

@@ -72,6 +72,12 @@ bool pool_is_empty(const struct pool *pool);    /* no worker, nothing borrowed *
 /* After a reload: who waits is still served, then it closes. */
 void pool_retire(struct pool *pool, void (*on_empty)(void *ctx), void *ctx);
 
+/* Opens it and finds out whether it can: on_done runs once, from the loop, with
+ * NULL when workers.min workers are ready (at once when there are none to be), or
+ * with why the first one could not start. */
+void pool_try(struct pool *pool, void (*on_done)(void *ctx, const struct err *why), void *ctx);
+void pool_forget_trial(struct pool *pool);      /* on_done does not run any more */
+
 /* What the one who made it wants to find again; NULL at first. */
 void pool_set_owner(struct pool *pool, void *owner);
 void *pool_owner(const struct pool *pool);

@@ -3,8 +3,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "serve/client.h"
+#include "serve/control.h"
 #include "serve/identity.h"
 #include "serve/listener.h"
+#include "serve/reload.h"
 #include "serve/request.h"
 #include "serve/site.h"
 
@@ -227,7 +229,8 @@ static void on_signal(uv_signal_t *handle, int signal)
 		if (log_reopen(&err) < 0)
 			log_message(LOG_LEVEL_ERROR, "log", "%s", err.text);
 	} else if (signal == SIGHUP) {
-		log_message(LOG_LEVEL_WARNING, "reload", "reload by HUP is not yet supported: restart to use a new configuration");
+		if (host->state == HOST_RUNNING)
+			reload_request(host, NULL, NULL);
 	} else if (host->state == HOST_RUNNING) {
 		drain(host);
 	} else {
@@ -352,6 +355,17 @@ static int open_signals(struct host *host, struct err *err)
 	return 0;
 }
 
+/* Several hosts may share a configuration where their socket is handed to them:
+ * the first of them answers. */
+static void open_control(struct host *host)
+{
+	struct err err;
+
+	host->control = control_open(host, &err);
+	if (host->control == NULL)
+		log_message(LOG_LEVEL_WARNING, "control", "status and reload by command will not work: %s", err.text);
+}
+
 static int open_host(struct host *host, struct config *config, const struct inherited *inherited, struct err *err)
 {
 	keep_memory();
@@ -363,7 +377,10 @@ static int open_host(struct host *host, struct config *config, const struct inhe
 		return -1;
 	if (identity_assume(&host->site->config->user, err) < 0)
 		return -1;
-	return open_pools(host, err) < 0 || open_signals(host, err) < 0 ? -1 : 0;
+	if (open_pools(host, err) < 0 || open_signals(host, err) < 0)
+		return -1;
+	open_control(host);
+	return 0;
 }
 
 static void close_host(struct host *host)
@@ -380,6 +397,8 @@ static void close_host(struct host *host)
 		request_log(request);
 		request_free(&request);
 	}
+	control_free(&host->control);
+	reload_end(host);
 	while (host->pools != NULL)
 		free_entry(host->pools);
 	for (int i = 0; host->signals != NULL && i < SIGNALS; i++)

@@ -15,7 +15,9 @@
 #include <stdint.h>
 
 struct client;
+struct control;
 struct listener;
+struct reload;
 struct request;
 struct signals;
 struct site;
@@ -46,6 +48,9 @@ struct host {
 	bool is_inherited;              /* listeners were handed over: a reload leaves them */
 	bool is_failed;                 /* a spawner was lost: exit status 1 */
 	char folder[96];                /* workers' sockets; "" when there is none */
+	uint32_t generation;            /* the number last given to a configuration */
+	struct reload *reload;          /* the one that is under way, or NULL */
+	struct control *control;        /* NULL when another host has this configuration */
 	struct signals *signals;
 	struct timer *stop_timer;
 	struct timer *log_timer;        /* the log's reader is slow */

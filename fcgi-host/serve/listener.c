@@ -260,6 +260,39 @@ struct listener *listener_open(struct host *host, const struct listen_config *co
 	return listener;
 }
 
+bool listener_is_at(const struct listener *listener, const struct listen_config *config)
+{
+	return listener->config != NULL && listener->config->address.sockaddr_len == config->address.sockaddr_len &&
+		memcmp(&listener->config->address.sockaddr, &config->address.sockaddr, config->address.sockaddr_len) == 0;
+}
+
+/* Taking rights away comes first, so that there is no moment of wider ones. */
+static int update_rights(const struct listen_config *old, const struct listen_config *new, struct err *err)
+{
+	const char *path = socket_path(new);
+
+	if (old->mode == new->mode && old->owner == new->owner && old->group == new->group)
+		return 0;
+	if (chmod(path, (mode_t)(old->mode & new->mode)) < 0 ||
+	    ((old->owner != new->owner || old->group != new->group) && chown(path, new->owner, new->group) < 0) ||
+	    chmod(path, (mode_t)new->mode) < 0)
+		return err_set_errno(err, errno, "%s: owner and mode", new->address.text);
+	return 0;
+}
+
+int listener_update(struct listener *listener, const struct listen_config *config, struct err *err)
+{
+	const struct listen_config *old = listener->config;
+
+	listener->config = config;
+	listener->has_said_refused = false;
+	if (old == config)
+		return 0;
+	if (old->backlog != config->backlog)
+		listen(listener->fd, (int)config->backlog);
+	return listener->is_unix ? update_rights(old, config, err) : 0;
+}
+
 int listener_check_inherited(int fd, struct err *err)
 {
 	int value = 0;

@@ -19,6 +19,13 @@ struct listener *listener_open(struct host *host, const struct listen_config *co
  * the first one, for its `allow`; may be NULL. */
 struct listener *listener_adopt(struct host *host, int fd, struct err *err);
 
+/* Is it bound to the address of this one?  Never for a socket handed over. */
+bool listener_is_at(const struct listener *listener, const struct listen_config *config);
+
+/* Goes by `config` from now on: owner, mode, backlog, allow.  -1 with err when
+ * the rights of the socket could not be changed; the rest is. */
+int listener_update(struct listener *listener, const struct listen_config *config, struct err *err);
+
 void listener_start(struct listener *listener);
 void listener_descriptor_freed(struct listener *listener);
 

@@ -1,0 +1,43 @@
+/* Asks the running host over its control socket. */
+#include "cli/cli.h"
+
+#include "serve/control.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static int exchange(int fd, const char *question, struct bytes *answer, struct err *err)
+{
+	char piece[4096];
+	ssize_t n;
+
+	if (send(fd, question, strlen(question), MSG_NOSIGNAL) < 0)
+		return err_set_errno(err, errno, "control socket");
+	while ((n = read(fd, piece, sizeof(piece))) > 0)
+		if (bytes_append(answer, piece, (size_t)n) < 0)
+			return err_set(err, "no memory for the answer");
+	if (n < 0)
+		return err_set_errno(err, errno, "control socket");
+	if (answer->len == 0)
+		return err_set(err, "the host does not answer: only root and the user that serves may ask");
+	return 0;
+}
+
+int cli_ask(const char *file, const char *question, struct bytes *answer, struct err *err)
+{
+	struct sockaddr_un address;
+	socklen_t len = control_address(file, &address);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int status;
+
+	if (fd < 0)
+		return err_set_errno(err, errno, "socket");
+	if (connect(fd, (struct sockaddr *)&address, len) < 0)
+		status = err_set(err, "no host runs with %s", file);
+	else
+		status = exchange(fd, question, answer, err);
+	close(fd);
+	return status;
+}

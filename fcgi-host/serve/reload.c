@@ -1,0 +1,419 @@
+#include "serve/reload.h"
+
+#include "base/log.h"
+#include "process/socket_path.h"
+#include "serve/host.h"
+#include "serve/listener.h"
+#include "serve/site.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { TRIES = 5 };     /* while the file changes under our eyes */
+
+/* Who waits for the outcome. */
+struct waiter {
+	reload_done_fn *on_done;
+	void *ctx;
+	struct waiter *next;
+};
+
+enum reload_state { RELOAD_ASKED, RELOAD_SPAWNERS, RELOAD_TRIAL };
+
+struct reload {
+	struct host *host;
+	enum reload_state state;
+	struct waiter *waiters;         /* for this one */
+	struct waiter *later;           /* for the next one */
+	struct defer begin;
+	unsigned tries;
+	struct config *config;          /* read by us */
+	uint32_t generation;
+	struct bytes notes;             /* warnings and errors, a line each */
+	struct site *site;              /* the new one, from RELOAD_TRIAL on */
+	struct listener **listeners;    /* as they will be; those that are new are open */
+	size_t listeners_count;
+	unsigned trials;                /* pools that have not said yet whether they can start */
+};
+
+static void begin(void *ctx);
+
+static void note(struct reload *reload, const char *text)
+{
+	bytes_append_text(&reload->notes, text);
+	bytes_append_text(&reload->notes, "\n");
+}
+
+/* Listeners. */
+
+static bool is_old_listener(const struct host *host, const struct listener *listener)
+{
+	for (size_t i = 0; i < host->listeners_count; i++)
+		if (host->listeners[i] == listener)
+			return true;
+	return false;
+}
+
+static struct listener *find_listener(const struct host *host, const struct listen_config *config)
+{
+	for (size_t i = 0; i < host->listeners_count; i++)
+		if (listener_is_at(host->listeners[i], config))
+			return host->listeners[i];
+	return NULL;
+}
+
+static int open_listeners(struct reload *reload, struct err *err)
+{
+	struct host *host = reload->host;
+	const struct config *config = reload->site->config;
+
+	if (host->is_inherited)
+		return 0;
+	reload->listeners = calloc(config->listen_count + 1, sizeof(struct listener *));
+	if (reload->listeners == NULL)
+		return err_set(err, "no memory");
+	for (size_t i = 0; i < config->listen_count; i++) {
+		struct listener *listener = find_listener(host, &config->listen[i]);
+
+		if (listener == NULL)
+			listener = listener_open(host, &config->listen[i], err);
+		if (listener == NULL)
+			return -1;
+		reload->listeners[reload->listeners_count++] = listener;
+	}
+	return 0;
+}
+
+static void drop_new_listeners(struct reload *reload)
+{
+	for (size_t i = 0; i < reload->listeners_count; i++)
+		if (!is_old_listener(reload->host, reload->listeners[i]))
+			listener_close(&reload->listeners[i]);
+	free(reload->listeners);
+	reload->listeners = NULL;
+	reload->listeners_count = 0;
+}
+
+/* New ones begin, those that stay take their new rights, the rest go. */
+static void swap_listeners(struct reload *reload)
+{
+	struct host *host = reload->host;
+	struct listener **old = host->listeners;
+	size_t old_count = host->listeners_count;
+	struct err err;
+
+	if (host->is_inherited)
+		return;
+	for (size_t i = 0; i < reload->listeners_count; i++) {
+		bool is_new = !is_old_listener(host, reload->listeners[i]);
+
+		if (listener_update(reload->listeners[i], &reload->site->config->listen[i], &err) < 0)
+			note(reload, err.text);
+		if (is_new)
+			listener_start(reload->listeners[i]);
+	}
+	host->listeners = reload->listeners;
+	host->listeners_count = reload->listeners_count;
+	for (size_t i = 0; i < old_count; i++)
+		if (!is_old_listener(host, old[i]))
+			listener_close(&old[i]);
+	free(old);
+	reload->listeners = NULL;
+	reload->listeners_count = 0;
+}
+
+/* Pools. */
+
+static struct pool *unchanged_pool(const struct host *host, const struct config *config, unsigned number)
+{
+	const struct config *old = host->site->config;
+
+	for (unsigned i = 0; i < old->handlers_count; i++)
+		if (strcmp(old->handlers[i].name, config->handlers[number].name) == 0)
+			return config_handler_is_same(old, i, config, number) ? host->site->pools[i] : NULL;
+	return NULL;
+}
+
+static bool has_pool(const struct site *site, const struct pool *pool)
+{
+	for (unsigned i = 0; i < site->config->handlers_count; i++)
+		if (site->pools[i] == pool)
+			return true;
+	return false;
+}
+
+static void retire_all_but(struct host *host, const struct site *from, const struct site *keep)
+{
+	for (unsigned i = 0; i < from->config->handlers_count; i++)
+		if (from->pools[i] != NULL && !has_pool(keep, from->pools[i]))
+			host_retire_pool(host, from->pools[i]);
+}
+
+static int make_pools(struct reload *reload, struct err *err)
+{
+	struct site *site = reload->site;
+
+	for (unsigned i = 0; i < site->config->handlers_count; i++) {
+		site->pools[i] = unchanged_pool(reload->host, site->config, i);
+		if (site->pools[i] == NULL && site_make_pool(site, i, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* The end, good or bad. */
+
+static void tell(struct reload *reload, bool is_fine)
+{
+	struct waiter *waiter;
+
+	bytes_append(&reload->notes, "", 1);
+	while ((waiter = reload->waiters) != NULL) {
+		reload->waiters = waiter->next;
+		if (waiter->on_done != NULL)
+			waiter->on_done(waiter->ctx, is_fine, (const char *)bytes_data(&reload->notes));
+		free(waiter);
+	}
+}
+
+static void log_notes(struct reload *reload, enum log_level level)
+{
+	const char *line = (const char *)bytes_data(&reload->notes);
+	const char *end = line == NULL ? NULL : line + reload->notes.len;
+
+	while (line != NULL && line < end) {
+		const char *newline = memchr(line, '\n', (size_t)(end - line));
+		size_t len = newline == NULL ? (size_t)(end - line) : (size_t)(newline - line);
+
+		log_message(level, "reload", "%.*s", (int)len, line);
+		line = newline == NULL ? NULL : newline + 1;
+	}
+}
+
+static void finish(struct reload *reload, bool is_fine)
+{
+	struct host *host = reload->host;
+
+	log_notes(reload, is_fine ? LOG_LEVEL_WARNING : LOG_LEVEL_ERROR);
+	if (is_fine)
+		log_message(LOG_LEVEL_INFO, "reloaded", "serving %zu routes, %zu handlers",
+			host->site->config->routes_count, host->site->config->handlers_count);
+	else
+		log_message(LOG_LEVEL_ERROR, "reload", "the old configuration stays in use");
+	tell(reload, is_fine);
+	bytes_fini(&reload->notes);
+	reload->waiters = reload->later;
+	reload->later = NULL;
+	if (reload->waiters != NULL) {
+		reload->state = RELOAD_ASKED;
+		reload->tries = 0;
+		defer_call(host->loop, &reload->begin, begin, reload);
+	} else {
+		host->reload = NULL;
+		free(reload);
+	}
+}
+
+static void abandon(struct reload *reload, const char *why)
+{
+	if (why != NULL)
+		note(reload, why);
+	drop_new_listeners(reload);
+	config_free(&reload->config);
+	if (reload->site != NULL) {
+		retire_all_but(reload->host, reload->site, reload->host->site);
+		site_unref(&reload->site);
+	} else {
+		spawner_forget(reload->host->spawner, reload->generation);
+	}
+	finish(reload, false);
+}
+
+static void reopen_log(struct reload *reload, const struct config *old, const struct config *new)
+{
+	struct log_options options = { .file = new->log.file, .format = new->log.format, .level = new->log.level };
+	struct err err;
+
+	if (strcmp(old->log.file, new->log.file) == 0 && old->log.format == new->log.format && old->log.level == new->log.level)
+		return;
+	if (log_open(&options, &err) < 0)
+		note(reload, err.text);
+}
+
+static void note_what_stays(struct reload *reload, const struct config *old, const struct config *new)
+{
+	if (old->spawners != new->spawners)
+		note(reload, "'spawners' changes only with a restart");
+	if ((old->user.user == NULL) != (new->user.user == NULL) ||
+	    (old->user.user != NULL && strcmp(old->user.user, new->user.user) != 0))
+		note(reload, "'user' changes only with a restart");
+}
+
+static void commit(struct reload *reload)
+{
+	struct host *host = reload->host;
+	struct site *old = host->site;
+
+	reopen_log(reload, old->config, reload->site->config);
+	note_what_stays(reload, old->config, reload->site->config);
+	swap_listeners(reload);
+	host->site = reload->site;
+	reload->site = NULL;
+	retire_all_but(host, old, host->site);
+	site_unref(&old);
+	finish(reload, true);
+}
+
+/* The steps. */
+
+static void on_trial(void *ctx, const struct err *why)
+{
+	struct reload *reload = ctx;
+
+	if (why != NULL) {
+		for (unsigned i = 0; i < reload->site->config->handlers_count; i++)
+			pool_forget_trial(reload->site->pools[i]);
+		abandon(reload, why->text);
+	} else if (--reload->trials == 0) {
+		commit(reload);
+	}
+}
+
+static void try_pools(struct reload *reload)
+{
+	struct site *site = reload->site;
+
+	reload->state = RELOAD_TRIAL;
+	reload->trials = 1;
+	for (unsigned i = 0; i < site->config->handlers_count; i++) {
+		if (has_pool(reload->host->site, site->pools[i]))
+			continue;
+		reload->trials++;
+		pool_try(site->pools[i], on_trial, reload);
+	}
+	on_trial(reload, NULL);
+}
+
+static void on_loaded(void *ctx, bool is_fine, uint64_t digest)
+{
+	struct reload *reload = ctx;
+	struct host *host = reload->host;
+	struct err err;
+
+	if (host->state != HOST_RUNNING) {
+		abandon(reload, "the host is stopping");
+		return;
+	}
+	if (!is_fine || digest != reload->config->digest) {
+		config_free(&reload->config);
+		spawner_forget(host->spawner, reload->generation);
+		if (++reload->tries < TRIES)
+			defer_call(host->loop, &reload->begin, begin, reload);
+		else
+			abandon(reload, "the file changes while it is read, or is no configuration for root");
+		return;
+	}
+	reload->site = site_new(host, reload->config, reload->generation, &err);
+	reload->config = NULL;
+	if (reload->site == NULL || make_pools(reload, &err) < 0 || open_listeners(reload, &err) < 0)
+		abandon(reload, err.text);
+	else
+		try_pools(reload);
+}
+
+static void begin(void *ctx)
+{
+	struct reload *reload = ctx;
+	struct host *host = reload->host;
+	struct config_report report;
+	struct err err;
+
+	reload->state = RELOAD_SPAWNERS;
+	reload->generation = ++host->generation;
+	bytes_clear(&reload->notes);
+	config_report_init(&report);
+	reload->config = config_load(host->site->config->file, &report);
+	bytes_append(&reload->notes, bytes_data(&report.warnings), report.warnings.len);
+	bytes_append(&reload->notes, bytes_data(&report.errors), report.errors.len);
+	config_report_fini(&report);
+	if (reload->config == NULL)
+		abandon(reload, NULL);
+	else if (spawner_load(host->spawner, reload->generation, on_loaded, reload, &err) < 0)
+		abandon(reload, err.text);
+}
+
+/* For others. */
+
+static struct reload *reload_of(struct host *host)
+{
+	if (host->reload == NULL) {
+		host->reload = calloc(1, sizeof(*host->reload));
+		if (host->reload == NULL)
+			return NULL;
+		host->reload->host = host;
+		bytes_init(&host->reload->notes, 1024 * 1024);
+		defer_call(host->loop, &host->reload->begin, begin, host->reload);
+	}
+	return host->reload;
+}
+
+void reload_request(struct host *host, reload_done_fn *on_done, void *ctx)
+{
+	struct waiter *waiter = calloc(1, sizeof(*waiter));
+	struct reload *reload = waiter == NULL ? NULL : reload_of(host);
+
+	if (reload == NULL) {
+		free(waiter);
+		log_message(LOG_LEVEL_ERROR, "reload", "no memory to reload");
+		return;
+	}
+	waiter->on_done = on_done;
+	waiter->ctx = ctx;
+	/* The one that runs may have read the file before it was changed. */
+	if (reload->state == RELOAD_ASKED) {
+		waiter->next = reload->waiters;
+		reload->waiters = waiter;
+	} else {
+		waiter->next = reload->later;
+		reload->later = waiter;
+	}
+}
+
+void reload_forget(struct host *host, const void *ctx)
+{
+	if (host->reload == NULL)
+		return;
+	for (struct waiter *waiter = host->reload->waiters; waiter != NULL; waiter = waiter->next)
+		if (waiter->ctx == ctx)
+			waiter->on_done = NULL;
+	for (struct waiter *waiter = host->reload->later; waiter != NULL; waiter = waiter->next)
+		if (waiter->ctx == ctx)
+			waiter->on_done = NULL;
+}
+
+static void free_waiters(struct waiter *waiter)
+{
+	while (waiter != NULL) {
+		struct waiter *next = waiter->next;
+
+		free(waiter);
+		waiter = next;
+	}
+}
+
+void reload_end(struct host *host)
+{
+	struct reload *reload = host->reload;
+
+	if (reload == NULL)
+		return;
+	host->reload = NULL;
+	defer_cancel(&reload->begin);
+	free_waiters(reload->waiters);
+	free_waiters(reload->later);
+	drop_new_listeners(reload);
+	config_free(&reload->config);
+	site_unref(&reload->site);
+	bytes_fini(&reload->notes);
+	free(reload);
+}
