@@ -1,2 +1,11 @@
 dist_man8_MANS = %D%/fcgi-host.8
+dist_man5_MANS = %D%/fcgi-host.yaml.5
 dist_doc_DATA = %D%/ARCHITECTURE.md %D%/front-ends.md
+
+# Writes the keys of fcgi-host.yaml.5 anew.
+EXTRA_DIST += %D%/update-keys
+
+# What a test holds fcgi-host.yaml.5 against.
+noinst_PROGRAMS += %D%/config_reference
+%C%_config_reference_SOURCES = %D%/config_reference.c
+%C%_config_reference_LDADD = $(FCGI_HOST_LIBS)

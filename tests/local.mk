@@ -1,3 +1,4 @@
 include tests/unit/local.mk
 include tests/fuzz/local.mk
 include tests/bench/local.mk
+include tests/system/local.mk

@@ -25,14 +25,15 @@ static void say_rest(struct lines *lines)
 static void keep(struct lines *lines, const char *data, size_t len)
 {
 	while (len > 0) {
-		size_t part = len < bytes_room(&lines->rest) ? len : bytes_room(&lines->rest);
+		size_t part;
 
+		if (bytes_room(&lines->rest) == 0)
+			say_rest(lines);
+		part = len < bytes_room(&lines->rest) ? len : bytes_room(&lines->rest);
 		if (bytes_append(&lines->rest, data, part) < 0)
 			return;         /* without memory a log line is what can be spared */
 		data += part;
 		len -= part;
-		if (bytes_room(&lines->rest) == 0)
-			say_rest(lines);
 	}
 }
 

@@ -4,6 +4,9 @@ fcgi_host_libfcgihost_a_SOURCES += \
 	%D%/clock.c %D%/clock.h \
 	%D%/env_names.c %D%/env_names.h \
 	%D%/err.c %D%/err.h \
+	%D%/escape.c %D%/escape.h \
+	%D%/histogram.c %D%/histogram.h \
+	%D%/json.c %D%/json.h \
 	%D%/lines.c %D%/lines.h \
 	%D%/log.c %D%/log.h \
 	%D%/loop.c %D%/loop.h \

@@ -1,6 +1,7 @@
 #include "base/log.h"
 
 #include "base/clock.h"
+#include "base/escape.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +19,7 @@
 enum {
 	WAITING_MAX_BYTES = 1024 * 1024,        /* lines that wait for a slow reader */
 	LINE_MAX_BYTES = 512 * 1024,            /* a line of 64 KiB, every byte escaped */
+	LINE_SPARE_BYTES = 8 * 1024,            /* of a line, for the fields behind a value that fills it */
 	PIPE_BYTES = 4096,                      /* a pipe that polls writable takes this much at once */
 };
 
@@ -64,7 +66,8 @@ static int open_syslog(struct err *err)
 
 static int open_path(const char *path, struct err *err)
 {
-	int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0640);
+	/* Without a reader a named pipe is an error, not a wait. */
+	int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0640);
 
 	if (fd < 0)
 		return err_set_errno(err, errno, "log: %s", path);
@@ -121,6 +124,7 @@ int log_reopen(struct err *err)
 	log_flush();
 	close(the_log.fd);
 	the_log.fd = fd;
+	the_log.target = target_of(fd);
 	return 0;
 }
 
@@ -158,6 +162,22 @@ static ssize_t write_some(const uint8_t *data, size_t len)
 	return n;
 }
 
+static void count_lost(uint64_t lines)
+{
+	the_log.dropped += lines;
+	the_log.dropped_unsaid += lines;
+}
+
+/* A full disk or a reader that is gone: nothing to wait for. */
+static void drop_waiting(void)
+{
+	const uint8_t *data = bytes_data(&the_log.waiting);
+
+	for (size_t i = 0; i < the_log.waiting.len; i++)
+		count_lost(data[i] == '\n');
+	bytes_clear(&the_log.waiting);
+}
+
 bool log_flush(void)
 {
 	while (the_log.waiting.len > 0) {
@@ -165,8 +185,8 @@ bool log_flush(void)
 
 		if (n == 0)
 			return false;
-		if (n < 0)      /* a full disk or a reader that is gone: nothing to wait for */
-			bytes_clear(&the_log.waiting);
+		if (n < 0)
+			drop_waiting();
 		else
 			bytes_consume(&the_log.waiting, (size_t)n);
 	}
@@ -175,61 +195,10 @@ bool log_flush(void)
 	return true;
 }
 
-static void put_hex(struct bytes *out, unsigned char byte, const char *prefix)
-{
-	static const char digits[] = "0123456789abcdef";
-	char hex[3] = { digits[byte >> 4], digits[byte & 15], '\0' };
-
-	bytes_append_text(out, prefix);
-	bytes_append(out, hex, 2);
-}
-
-/* Length of the well-formed UTF-8 sequence that begins here and shows no
- * control character, or 0. */
-static size_t utf8_length(const unsigned char *p, size_t left)
-{
-	static const uint32_t smallest[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	size_t len = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
-	uint32_t code = p[0] & (0xffu >> (len + 1));
-
-	if (p[0] < 0xc2 || p[0] > 0xf4 || len > left)
-		return 0;
-	for (size_t i = 1; i < len; i++) {
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-		code = code << 6 | (p[i] & 0x3f);
-	}
-	if (code < smallest[len] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000) || code < 0xa0 ||
-	    code == 0x2028 || code == 0x2029 || (code >= 0x202a && code <= 0x202e))
-		return 0;
-	return len;
-}
-
-/* Between double quotes, the same in both formats: what JSON has no short form
- * for is shown as \xNN, with its backslash escaped where JSON wants that. */
+/* The same in both formats: JSON wants the backslash escaped. */
 static void put_escaped(struct bytes *out, struct slice value)
 {
-	const unsigned char *p = (const unsigned char *)value.ptr;
-	size_t plain = 0;
-
-	for (size_t i = 0; i < value.len; ) {
-		size_t len = p[i] >= 0x80 ? utf8_length(p + i, value.len - i) : 1;
-		bool is_plain = p[i] >= 0x80 ? len > 0 : p[i] >= ' ' && p[i] != '"' && p[i] != '\\' && p[i] != 0x7f;
-
-		if (is_plain) {
-			i += len;
-			continue;
-		}
-		bytes_append(out, p + plain, i - plain);
-		if (p[i] == '"' || p[i] == '\\')
-			bytes_printf(out, "\\%c", p[i]);
-		else if (p[i] == '\n' || p[i] == '\r' || p[i] == '\t')
-			bytes_append_text(out, p[i] == '\n' ? "\\n" : p[i] == '\r' ? "\\r" : "\\t");
-		else
-			put_hex(out, p[i], the_log.format == LOG_FORMAT_JSON ? "\\\\x" : "\\x");
-		plain = ++i;
-	}
-	bytes_append(out, p + plain, value.len - plain);
+	escape_text(out, value, the_log.format == LOG_FORMAT_JSON ? "\\\\x" : "\\x");
 }
 
 static bool needs_quotes(struct slice value)
@@ -255,12 +224,24 @@ static void put_name(struct log_line *line, const char *name)
 		bytes_printf(&line->text, "%s%s=", is_first ? "" : " ", name);
 }
 
+/* What a line has no room for is cut off the value, so that its quotes and the
+ * fields behind it are always there. */
+static struct slice fit(const struct log_line *line, struct slice value)
+{
+	size_t room = bytes_room(&line->text);
+	size_t most = room > LINE_SPARE_BYTES ? (room - LINE_SPARE_BYTES) / ESCAPED_MAX_BYTES : 0;
+
+	return (struct slice){ value.ptr, value.len < most ? value.len : most };
+}
+
 void log_slice(struct log_line *line, const char *name, struct slice value)
 {
-	bool has_quotes = the_log.format == LOG_FORMAT_JSON || needs_quotes(value);
+	bool has_quotes;
 
 	if (!line->is_wanted)
 		return;
+	value = fit(line, value);
+	has_quotes = the_log.format == LOG_FORMAT_JSON || needs_quotes(value);
 	put_name(line, name);
 	if (has_quotes)
 		bytes_append_text(&line->text, "\"");
@@ -337,10 +318,8 @@ static void send_syslog(const struct log_line *line)
 	};
 	struct msghdr message = { .msg_iov = parts, .msg_iovlen = 2 };
 
-	if (sendmsg(the_log.fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
-		the_log.dropped++;
-		the_log.dropped_unsaid++;
-	}
+	if (sendmsg(the_log.fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		count_lost(1);
 }
 
 static void queue(const struct log_line *line)
@@ -348,8 +327,7 @@ static void queue(const struct log_line *line)
 	bool was_empty = the_log.waiting.len == 0;
 
 	if (bytes_room(&the_log.waiting) < line->text.len + 1) {
-		the_log.dropped++;
-		the_log.dropped_unsaid++;
+		count_lost(1);
 		return;
 	}
 	if (bytes_append(&the_log.waiting, bytes_data(&line->text), line->text.len) == 0)

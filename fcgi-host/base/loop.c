@@ -99,6 +99,8 @@ static void on_closed(uv_handle_t *handle)
 	free(handle->data);
 }
 
+static void start_poll(struct watch *watch);
+
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
 	struct watch *watch = poll->data;
@@ -106,8 +108,12 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 
 	if (watch->on_event == NULL)
 		return;
-	if (status < 0)
-		seen |= WATCH_READ | WATCH_HANGUP;      /* a read or write tells the error */
+	if (status < 0) {
+		/* A read or write tells the error, but what came before it is read
+		 * first, and libuv has stopped watching. */
+		start_poll(watch);
+		seen |= WATCH_READ | WATCH_WRITE | WATCH_HANGUP;
+	}
 	if (events & UV_READABLE)
 		seen |= WATCH_READ;
 	if (events & UV_WRITABLE)
@@ -138,23 +144,28 @@ struct watch *watch_new(struct loop *loop, int fd, watch_fn *on_event, void *ctx
 	return watch;
 }
 
-void watch_set(struct watch *watch, int events)
+static void start_poll(struct watch *watch)
 {
 	int uv_events = 0;
 
-	if (watch->events == events)
-		return;
-	watch->events = events;
-	if (events & WATCH_READ)
+	if (watch->events & WATCH_READ)
 		uv_events |= UV_READABLE;
-	if (events & WATCH_WRITE)
+	if (watch->events & WATCH_WRITE)
 		uv_events |= UV_WRITABLE;
-	if (events & WATCH_HANGUP)
+	if (watch->events & WATCH_HANGUP)
 		uv_events |= UV_DISCONNECT;
 	if (uv_events == 0)
 		uv_poll_stop(&watch->uv);
 	else
 		uv_poll_start(&watch->uv, uv_events, on_poll);
+}
+
+void watch_set(struct watch *watch, int events)
+{
+	if (watch->events == events)
+		return;
+	watch->events = events;
+	start_poll(watch);
 }
 
 void watch_free(struct watch **watch)

@@ -26,8 +26,8 @@ void loop_stop(struct loop *loop);
 struct uv_loop_s *loop_uv(struct loop *loop);   /* for signal handles */
 
 /* Does not own fd: close it after watch_free().  Sets it non-blocking.
- * `events` is a set of enum watch_events; WATCH_READ also comes for an error
- * on the descriptor.  NULL with err when the loop refuses. */
+ * `events` is a set of enum watch_events; all of them come for an error on the
+ * descriptor, again and again until it is read, or the watch set or freed.  NULL with err when the loop refuses. */
 typedef void watch_fn(void *ctx, int events);
 struct watch *watch_new(struct loop *loop, int fd, watch_fn *on_event, void *ctx, struct err *err);
 void watch_set(struct watch *watch, int events);        /* 0 stops it */

@@ -13,15 +13,15 @@ static int exchange(int fd, const char *question, struct bytes *answer, struct e
 	char piece[4096];
 	ssize_t n;
 
-	if (send(fd, question, strlen(question), MSG_NOSIGNAL) < 0)
+	if (send(fd, question, strlen(question), MSG_NOSIGNAL) < 0 && errno != EPIPE)
 		return err_set_errno(err, errno, "control socket");
 	while ((n = read(fd, piece, sizeof(piece))) > 0)
 		if (bytes_append(answer, piece, (size_t)n) < 0)
 			return err_set(err, "no memory for the answer");
-	if (n < 0)
+	if (n < 0 && errno != ECONNRESET)
 		return err_set_errno(err, errno, "control socket");
 	if (answer->len == 0)
-		return err_set(err, "the host does not answer: only root and the user that serves may ask");
+		return err_set(err, "the host does not answer: it has ended, or you are neither root nor the user that serves");
 	return 0;
 }
 

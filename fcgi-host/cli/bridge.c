@@ -206,7 +206,9 @@ static void start_host(struct bridge *bridge)
 static int connect_host(const struct bridge *bridge)
 {
 	const struct address *address = &bridge->config->listen[0].address;
-	int fd = socket(address->sockaddr.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	/* A unix socket with a full backlog refuses at once, instead of making all wait. */
+	int flags = address->sockaddr.ss_family == AF_UNIX ? SOCK_NONBLOCK : 0;
+	int fd = socket(address->sockaddr.ss_family, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
 
 	if (fd < 0)
 		return -1;

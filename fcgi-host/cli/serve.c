@@ -7,6 +7,7 @@
 #include "config/config.h"
 #include "process/spawn.h"
 #include "serve/host.h"
+#include "serve/identity.h"
 #include "serve/listener.h"
 
 #include <errno.h>
@@ -86,24 +87,12 @@ static int open_log(const struct config *config, struct config_report *report, s
 	return 0;
 }
 
-/* Everyone may read and check such a configuration, and bridge to its host. */
-static int check_rights(const struct config *config, struct err *err)
-{
-	for (size_t i = 0; i < config->handlers_count && geteuid() != 0; i++) {
-		const struct handler_config *handler = &config->handlers[i];
-
-		if (handler->identity.is_set)
-			return err_set(err, "%s:%u:%u: handlers.%s: 'user' needs root: only root can start programs as another user",
-				config->file, handler->line, handler->column, handler->name);
-	}
-	return 0;
-}
-
 /* Takes ownership of `config`. */
 static int start(struct config *config, struct config_report *report, const struct inherited *inherited)
 {
 	struct err err;
-	struct spawner *spawner = check_rights(config, &err) < 0 ? NULL : spawner_fork(config, &err);
+	bool may_start = geteuid() == 0 || identity_check_handlers(config, &err) == 0;
+	struct spawner *spawner = may_start ? spawner_fork(config, &err) : NULL;
 
 	if (spawner == NULL || open_log(config, report, &err) < 0) {
 		fprintf(stderr, "fcgi-host: %s\n", err.text);

@@ -80,8 +80,10 @@ struct handler_config {
 	struct {
 		unsigned min, max, max_requests;        /* max_requests: 0 = no limit */
 		uint64_t idle_timeout_ms;               /* 0 = never ended for being idle */
-		unsigned spare, jitter_percent;         /* not yet supported: 0 */
-		uint64_t max_age_ms;                    /* not yet supported: 0 */
+		unsigned spare;                         /* kept ready while others work */
+		unsigned reserved;                      /* of max_processes, for this handler alone */
+		unsigned jitter_percent;                /* of max_requests and max_age */
+		uint64_t max_age_ms;                    /* 0 = none */
 	} workers;
 	struct { unsigned max; uint64_t timeout_ms; } queue;
 	struct { uint64_t start_ms, response_ms, idle_ms, total_ms, kill_ms; } timeout;  /* 0 = none */
@@ -89,8 +91,8 @@ struct handler_config {
 	struct { uint64_t max_bytes; } header;
 	bool pass_authorization;
 	enum abort_mode on_abort;
-	/* Not yet supported: 0 and NULL. */
-	struct { uint64_t memory_bytes, cpu_ms; unsigned files, processes; } limits;
+	struct { uint64_t memory_bytes, cpu_ms; unsigned files, processes; } limits;    /* 0 = none */
+	/* Not yet supported: NULL. */
 	char **preload;                 /* NULL-terminated: "auto", "none", or modules */
 	/* Where it stands in the file, for messages. */
 	unsigned line, column;
@@ -111,6 +113,7 @@ struct config {
 	struct listen_config *listen;
 	size_t listen_count;
 	unsigned spawners;              /* 0 = auto */
+	unsigned max_processes;         /* of all handlers together; 0 = no limit */
 	struct identity user;           /* is_set only when loaded by root: others cannot become it */
 	uint64_t params_max_bytes;
 	struct { char *file; enum log_format format; enum log_level level; } log;

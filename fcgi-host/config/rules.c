@@ -173,6 +173,11 @@ static int rule_workers(const struct site *site, const struct scope_source *sour
 	if (handler->workers.max != 0 && handler->workers.min > handler->workers.max)
 		return site_error_at(site, min, "workers.min (%u) is above workers.max (%u)", handler->workers.min,
 			handler->workers.max);
+	if (handler->workers.reserved > handler->workers.max)
+		return error_at_key(site, source, "workers.reserved", "workers.reserved is above workers.max");
+	if (handler->limits.cpu_ms > 0 && handler->process == PROCESS_PERSISTENT)
+		return error_at_key(site, source, "limits.cpu",
+			"limits.cpu counts a process's whole life, so it is for per-request only; timeout.total limits a request");
 	if (is_own && handler->workers.min > 0 && (handler->process == PROCESS_PER_REQUEST || handler->connect.text != NULL)) {
 		struct site place = *site;
 		place.node = min;
@@ -333,6 +338,22 @@ static int rule_user(struct reader *reader, const struct node *root)
 	return 0;
 }
 
+/* What is promised must be there. */
+static int rule_reserved(struct reader *reader, const struct node *root)
+{
+	const struct config *config = reader->config;
+	const struct node *at = node_get_key(root, slice_of("max_processes"));
+	struct site site = { reader, NULL, NULL, at };
+	uint64_t reserved = 0;
+
+	for (size_t i = 0; i < config->handlers_count; i++)
+		reserved += config->handlers[i].workers.reserved;
+	if (at == NULL || config->max_processes == 0 || reserved <= config->max_processes)
+		return 0;
+	return site_error_at(&site, at, "max_processes (%u) is below the sum of workers.reserved (%llu)",
+		config->max_processes, (unsigned long long)reserved);
+}
+
 int rules_whole(struct reader *reader, const struct node *root)
 {
 	const struct node *routes_key = node_get_key(root, slice_of("routes"));
@@ -341,6 +362,8 @@ int rules_whole(struct reader *reader, const struct node *root)
 	int rc = rule_listeners_differ(reader, root);
 
 	if (rule_routes_differ(reader) != 0)
+		rc = -1;
+	if (rule_reserved(reader, root) != 0)
 		rc = -1;
 	if (rule_user(reader, root) != 0)
 		rc = -1;

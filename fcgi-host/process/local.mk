@@ -2,6 +2,7 @@
 fcgi_host_libfcgihost_a_SOURCES += \
 	%D%/brood.c %D%/brood.h \
 	%D%/child_table.c %D%/child_table.h \
+	%D%/look.c %D%/look.h \
 	%D%/program.c %D%/program.h \
 	%D%/spawn.c %D%/spawn.h \
 	%D%/spawn_child.c %D%/spawn_child.h \
@@ -9,4 +10,4 @@ fcgi_host_libfcgihost_a_SOURCES += \
 	%D%/spawn_proto.h \
 	%D%/spawn_text.c \
 	%D%/spawner.c %D%/spawner.h
-fcgi_host_libfcgihost_a_SOURCES += %D%/pool.c %D%/pool.h %D%/edition.c %D%/edition.h %D%/socket_path.c %D%/socket_path.h %D%/worker.c %D%/worker.h
+fcgi_host_libfcgihost_a_SOURCES += %D%/pool.c %D%/pool.h %D%/budget.c %D%/budget.h %D%/exiting.c %D%/exiting.h %D%/edition.c %D%/edition.h %D%/socket_path.c %D%/socket_path.h %D%/worker.c %D%/worker.h

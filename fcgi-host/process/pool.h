@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "base/loop.h"
 #include "config/config.h"
+#include "process/budget.h"
 #include "process/spawn.h"
 #include "process/worker.h"
 
@@ -55,7 +56,7 @@ struct pool_waiter {
 
 /* `generation` is the spawners' number for the configuration that `handler` is
  * from, `folder` where workers' sockets are made.  All are borrowed. */
-struct pool *pool_new(const struct handler_config *handler, uint32_t generation, struct loop *loop, struct spawner *spawner,
+struct pool *pool_new(const struct handler_config *handler, uint32_t generation, struct budget *budget, struct loop *loop, struct spawner *spawner,
 	const char *folder, struct err *err);
 void pool_free(struct pool **pool);
 
@@ -69,7 +70,8 @@ void pool_close(struct pool *pool, void (*on_empty)(void *ctx), void *ctx);
 void pool_signal(struct pool *pool, int signal);
 bool pool_is_empty(const struct pool *pool);    /* no worker, nothing borrowed */
 
-/* After a reload: who waits is still served, then it closes. */
+/* After a reload: who waits, or holds it and comes yet, is still served; nothing
+ * is kept or started for others. */
 void pool_retire(struct pool *pool, void (*on_empty)(void *ctx), void *ctx);
 
 /* Opens it and finds out whether it can: on_done runs once, from the loop, with
@@ -88,8 +90,14 @@ uint32_t pool_generation(const struct pool *pool);
 void pool_acquire(struct pool *pool, struct pool_waiter *waiter);
 void pool_cancel(struct pool_waiter *waiter);   /* fine when it is not in line */
 
-/* `worker` is NULL for a place.  A worker that is not good, has had its
- * max_requests or is gone is not used again. */
+/* For a request that is to come in line, perhaps again: until pool_let_go() the
+ * pool, retired or not, is there and takes it. */
+void pool_hold(struct pool *pool);
+void pool_let_go(struct pool *pool);
+
+/* `worker` is NULL for a place.  A worker that is not good or is gone is not used
+ * again; one that has had its requests, its age or its memory goes when another
+ * is ready, or when it is not needed. */
 void pool_release(struct pool *pool, struct worker *worker, bool is_good);
 
 /* Ends a borrowed worker; it stays borrowed, and worker->on_gone (which must be
@@ -97,5 +105,24 @@ void pool_release(struct pool *pool, struct worker *worker, bool is_good);
 void pool_stop_borrowed(struct pool *pool, struct worker *worker);
 
 unsigned pool_waiting(const struct pool *pool);
+
+/* What it is doing, for `status`.  Only a pool with workers knows its processes:
+ * without, all four states are 0 and `ended` is too. */
+struct pool_ended { uint64_t count, died /* without being told to */, cpu_us, max_rss_kib; };
+struct pool_reading {
+	bool has_workers;
+	bool is_retired;                /* or closed: takes no new requests */
+	unsigned idle, busy, starting, stopping;
+	unsigned waiting;
+	uint64_t longest_wait_ns;
+	unsigned early_deaths;          /* in a row */
+	uint64_t next_try_ns;           /* until then nothing is started; 0: no pause */
+	struct pool_ended ended;        /* workers, since the pool was made */
+};
+void pool_read(const struct pool *pool, struct pool_reading *out);
+
+/* All that have not ended, busy ones first. */
+typedef void pool_worker_fn(void *ctx, const struct worker *worker);
+void pool_each_worker(const struct pool *pool, pool_worker_fn *on_worker, void *ctx);
 
 #endif

@@ -79,6 +79,11 @@ static int build_program(struct program *program, const struct handler_config *h
 		program->identity = &handler->identity;
 	else if (config->user.is_set)
 		program->identity = &config->user;
+	/* A worker above its limit is replaced; one that grows twice as large within a
+	 * single request is stopped by the kernel. */
+	program->limits = (struct program_limits){
+		.data_bytes = handler->limits.memory_bytes * (handler->process == PROCESS_PERSISTENT ? 2 : 1), .cpu_s = (handler->limits.cpu_ms + 999) / 1000,
+		.files = handler->limits.files, .processes = handler->limits.processes };
 	if (build_directory(program, handler) != 0)
 		return -1;
 	return build_env(program, handler);

@@ -12,6 +12,10 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+/* What a process may use, as setrlimit(2) takes it; 0 leaves the host's own. */
+struct program_limits { uint64_t data_bytes, cpu_s, files, processes; };
 
 struct program {
 	char **argv;                    /* NULL with scripts, and where nothing is started (connect) */
@@ -21,6 +25,7 @@ struct program {
 	char **env;                     /* "NAME=value": the handler's own, and PATH */
 	size_t env_count;
 	const struct identity *identity;        /* NULL: as the spawner itself */
+	struct program_limits limits;
 };
 
 /* One per handler, borrowing from `config`.  NULL without memory.  They live as

@@ -22,10 +22,11 @@ enum {
 
 /* A LOAD that is under way. */
 struct spawner_load {
+	uint32_t generation;
 	size_t answers;
 	uint64_t digest;
 	bool is_fine;
-	void (*on_loaded)(void *ctx, bool is_fine, uint64_t digest);
+	void (*on_loaded)(void *ctx, bool is_fine, uint64_t digest);    /* NULL: cancelled */
 	void *ctx;
 };
 
@@ -170,10 +171,12 @@ static void take_loaded(struct spawner *spawner, const struct spawn_report *repo
 {
 	struct spawner_load *load = &spawner->load;
 
+	if (report->id != load->generation)
+		return;                 /* of one that was given up */
 	if (report->errnum != 0 || (load->answers > 0 && load->digest != report->digest))
 		load->is_fine = false;
 	load->digest = report->digest;
-	if (++load->answers < spawner->links_count)
+	if (++load->answers < spawner->links_count || load->on_loaded == NULL)
 		return;
 	spawner->is_calling = true;
 	load->on_loaded(load->ctx, load->is_fine, load->digest);
@@ -450,7 +453,7 @@ int spawner_load(struct spawner *spawner, uint32_t generation,
 	struct spawn_message message = { .ask = { .kind = SPAWN_ASK_LOAD, .generation = generation } };
 	int errnum;
 
-	spawner->load = (struct spawner_load){ .is_fine = true, .on_loaded = on_loaded, .ctx = ctx };
+	spawner->load = (struct spawner_load){ .generation = generation, .is_fine = true, .on_loaded = on_loaded, .ctx = ctx };
 	errnum = spawner->is_lost ? EPIPE : send_all(spawner, &message);
 	return errnum == 0 ? 0 : err_set_errno(err, errnum, "cannot ask the spawners to read the configuration");
 }
@@ -461,6 +464,12 @@ void spawner_forget(struct spawner *spawner, uint32_t generation)
 
 	if (spawner != NULL && !spawner->is_lost && generation > 0)
 		send_all(spawner, &message);
+}
+
+void spawner_load_cancel(struct spawner *spawner)
+{
+	if (spawner != NULL)
+		spawner->load.on_loaded = NULL;
 }
 
 void process_signal(struct process *process, int signal)

@@ -24,7 +24,7 @@ struct spawner;         /* opaque, see spawn.c */
 
 /* What went wrong before the program ran. */
 enum spawn_step {
-	SPAWN_STEP_NONE, SPAWN_STEP_FORK, SPAWN_STEP_GROUP, SPAWN_STEP_USER, SPAWN_STEP_DIRECTORY,
+	SPAWN_STEP_NONE, SPAWN_STEP_FORK, SPAWN_STEP_GROUP, SPAWN_STEP_USER, SPAWN_STEP_LIMITS, SPAWN_STEP_DIRECTORY,
 	SPAWN_STEP_DESCRIPTORS,
 	SPAWN_STEP_PROGRAM,     /* no such script (ENOENT), or not one of the folder's files (EACCES) */
 	SPAWN_STEP_EXEC,        /* E2BIG: too many or too large variables */
@@ -90,6 +90,8 @@ int spawner_load(struct spawner *spawner, uint32_t generation,
 	void (*on_loaded)(void *ctx, bool is_fine, uint64_t digest), void *ctx, struct err *err);
 /* No process of this one will be asked for any more. */
 void spawner_forget(struct spawner *spawner, uint32_t generation);
+/* on_loaded does not run any more. */
+void spawner_load_cancel(struct spawner *spawner);
 
 /* Starts asked for and not yet answered. */
 unsigned spawner_starting_count(const struct spawner *spawner);

@@ -1,8 +1,11 @@
 #include "process/spawn_child.h"
 
+#include "process/program.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -48,6 +51,33 @@ IN_CHILD static int take_descriptors(const int fds[3])
 	return 0;
 }
 
+/* A limit above what the host itself may use stays at that. */
+IN_CHILD static int set_limit(int what, uint64_t value)
+{
+	struct rlimit limit;
+
+	if (value == 0)
+		return 0;
+	if (getrlimit(what, &limit) != 0)
+		return -1;
+	if (what == RLIMIT_CPU && limit.rlim_max != RLIM_INFINITY && value >= limit.rlim_max)
+		return 0;
+	if (limit.rlim_max == RLIM_INFINITY || value < limit.rlim_max)
+		limit.rlim_max = value;
+	limit.rlim_cur = limit.rlim_max;
+	if (what == RLIMIT_CPU && limit.rlim_max != RLIM_INFINITY)
+		limit.rlim_max++;       /* XCPU first, which says what it was */
+	return setrlimit(what, &limit);
+}
+
+IN_CHILD static int set_limits(const struct program_limits *limits)
+{
+	if (set_limit(RLIMIT_DATA, limits->data_bytes) != 0 || set_limit(RLIMIT_CPU, limits->cpu_s) != 0 ||
+	    set_limit(RLIMIT_NOFILE, limits->files) != 0 || set_limit(RLIMIT_NPROC, limits->processes) != 0)
+		return -1;
+	return 0;
+}
+
 IN_CHILD static enum spawn_step run_steps(const struct spawn_child *child, pid_t parent)
 {
 	sigset_t none;
@@ -60,24 +90,28 @@ IN_CHILD static enum spawn_step run_steps(const struct spawn_child *child, pid_t
 	if (child->identity != NULL && become(child->identity) != 0)
 		return SPAWN_STEP_USER;
 
-	/* 3. It ends when the spawner is killed.  After step 2, which clears this;
+	/* 3. What it may use.  After step 2: a limit on processes counts its user's. */
+	if (set_limits(child->limits) != 0)
+		return SPAWN_STEP_LIMITS;
+
+	/* 4. It ends when the spawner is killed.  After step 2, which clears this;
 	 *    and where that happened already, nobody will signal it. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
 		return SPAWN_STEP_GROUP;
 
-	/* 4. Its directory. */
+	/* 5. Its directory. */
 	if (chdir(child->directory) != 0 && !child->is_directory_optional)
 		return SPAWN_STEP_DIRECTORY;
 
-	/* 5. Descriptors 0, 1 and 2; all others are close-on-exec. */
+	/* 6. Descriptors 0, 1 and 2; all others are close-on-exec. */
 	if (take_descriptors(child->fds) != 0)
 		return SPAWN_STEP_DESCRIPTORS;
 
-	/* 6. An empty signal mask; no signal is ignored, so all get their default. */
+	/* 7. An empty signal mask; no signal is ignored, so all get their default. */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 
-	/* 7. The program. */
+	/* 8. The program. */
 	execve(child->path, child->argv, child->envp);
 	return SPAWN_STEP_EXEC;
 }

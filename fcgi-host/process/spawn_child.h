@@ -17,6 +17,7 @@ struct spawn_child {
 	const char *directory;
 	bool is_directory_optional;             /* a failing chdir is left to execve to explain */
 	const struct identity *identity;        /* NULL: the caller's own */
+	const struct program_limits *limits;
 	int fds[3];                             /* become 0, 1, 2; none of them is below 3 */
 	volatile enum spawn_step failed_step;   /* out: NONE when the program runs */
 	volatile int failed_errno;              /* out */

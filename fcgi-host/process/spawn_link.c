@@ -196,7 +196,7 @@ static void take_reports(struct spawn_link *link)
 
 	for (; link->fd >= 0 && link->in_len - done >= sizeof(report); done += sizeof(report)) {
 		memcpy(&report, link->in + done, sizeof(report));
-		if (report.kind != SPAWN_REPORT_EXITED)
+		if (report.kind == SPAWN_REPORT_STARTED || report.kind == SPAWN_REPORT_FAILED)
 			link->starting--;
 		link->owner->on_report(link->owner->ctx, &report);
 	}

@@ -15,6 +15,7 @@ static const char *const step_names[] = {
 	[SPAWN_STEP_FORK] = "fork",
 	[SPAWN_STEP_GROUP] = "process-group",
 	[SPAWN_STEP_USER] = "user",
+	[SPAWN_STEP_LIMITS] = "limits",
 	[SPAWN_STEP_DIRECTORY] = "directory",
 	[SPAWN_STEP_DESCRIPTORS] = "descriptors",
 	[SPAWN_STEP_PROGRAM] = "program",

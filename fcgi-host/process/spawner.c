@@ -56,6 +56,7 @@ static void start_program(struct spawner_state *state, const struct spawn_ask *a
 	struct spawn_child how = {
 		.argv = program->argv, .envp = state->envp, .directory = program->directory,
 		.is_directory_optional = program->is_own_directory, .identity = program->identity,
+		.limits = &program->limits,
 		.fds = { fds[0], fds[1], fds[2] } };
 	int errnum = script == NULL ? 0 : program_resolve(program, script, path);
 

@@ -1,6 +1,8 @@
 #include "process/worker.h"
 
+#include "base/clock.h"
 #include "base/log.h"
+#include "process/look.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +15,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { STDERR_PIECE_BYTES = 16 * 1024, BACKLOG = 8 };
+enum {
+	STDERR_PIECE_BYTES = 16 * 1024,
+	BACKLOG = 8,
+	PROBE_FIRST_MS = 1,
+	PROBE_LAST_MS = 50,
+};
 
 static void on_stderr_line(void *ctx, struct slice text)
 {
@@ -54,11 +61,68 @@ static void on_kill_time(void *ctx)
 	process_signal(&worker->process, SIGKILL);
 }
 
+/* Readiness: we connect, and look whether the worker has accepted that.  Nothing
+ * is sent, so every FastCGI program goes back to its accept. */
+
+static void close_probe(struct worker *worker)
+{
+	if (worker->probe_fd >= 0)
+		close(worker->probe_fd);
+	worker->probe_fd = -1;
+	if (worker->probe_timer != NULL)
+		timer_clear(worker->probe_timer);
+}
+
+static int open_probe(struct worker *worker, struct err *err)
+{
+	worker->probe_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (worker->probe_fd < 0 ||
+	    connect(worker->probe_fd, (struct sockaddr *)&worker->address, sizeof(worker->address)) < 0)
+		return err_set_errno(err, errno, "%s", worker->address.sun_path);
+	return 0;
+}
+
+static void tell_ready(struct worker *worker)
+{
+	if (worker->is_ready && worker->process.state == PROCESS_RUNNING)
+		worker->on_change(worker);
+}
+
+static void on_start_time(struct worker *worker)
+{
+	log_message(LOG_LEVEL_ERROR, "worker_start", "handler %s: pid %d did not accept within timeout.start (%llu ms), killed",
+		worker->handler->name, (int)worker->process.pid, (unsigned long long)worker->handler->timeout.start_ms);
+	close_probe(worker);
+	process_signal(&worker->process, SIGKILL);
+}
+
+static void on_probe_time(void *ctx)
+{
+	struct worker *worker = ctx;
+	uint64_t limit_ms = worker->handler->timeout.start_ms;
+
+	if (worker_has_accepted(worker)) {
+		close_probe(worker);
+		worker->is_ready = true;
+		tell_ready(worker);
+		return;
+	}
+	if (limit_ms > 0 && (clock_monotonic_ns() - worker->process.asked_ns) / 1000000 >= limit_ms) {
+		on_start_time(worker);
+		return;
+	}
+	if (worker->probe_ms < PROBE_LAST_MS)
+		worker->probe_ms *= 2;
+	timer_set(worker->probe_timer, worker->probe_ms);
+}
+
 static void on_started(void *ctx)
 {
 	struct worker *worker = ctx;
 
-	worker->on_change(worker);
+	if (worker->stderr_watch != NULL)
+		watch_set(worker->stderr_watch, WATCH_READ);    /* its lines bear the pid */
+	tell_ready(worker);
 }
 
 static void log_gone(const struct worker *worker)
@@ -99,6 +163,7 @@ static void on_process_gone(void *ctx)
 	if (worker->process.failed_step == SPAWN_STEP_NONE)
 		log_gone(worker);
 	timer_clear(worker->kill_timer);
+	close_probe(worker);
 	worker->on_change(worker);
 }
 
@@ -135,7 +200,6 @@ static int start_process(struct worker *worker, uint32_t generation, struct loop
 		close(fds[1]);
 		return -1;
 	}
-	watch_set(worker->stderr_watch, WATCH_READ);
 	request.fds[0] = worker->listen_fd;
 	request.fds[1] = request.fds[2] = fds[1];
 	status = process_start(spawner, &worker->process, &request, err);
@@ -153,7 +217,7 @@ struct worker *worker_start(const struct handler_config *handler, uint32_t gener
 		return NULL;
 	}
 	worker->handler = handler;
-	worker->listen_fd = worker->stderr_fd = -1;
+	worker->listen_fd = worker->stderr_fd = worker->probe_fd = -1;
 	worker->on_change = on_change;
 	worker->pool = pool;
 	worker->process.on_started = on_started;
@@ -161,12 +225,23 @@ struct worker *worker_start(const struct handler_config *handler, uint32_t gener
 	worker->process.ctx = worker;
 	lines_init(&worker->stderr_lines, on_stderr_line, worker);
 	worker->kill_timer = timer_new(loop, on_kill_time, worker);
-	if (worker->kill_timer == NULL || open_socket(worker, folder, err) < 0 ||
+	worker->probe_timer = timer_new(loop, on_probe_time, worker);
+	worker->probe_ms = PROBE_FIRST_MS;
+	if (worker->kill_timer == NULL || worker->probe_timer == NULL || open_socket(worker, folder, err) < 0 ||
+	    open_probe(worker, err) < 0 ||
 	    start_process(worker, generation, loop, spawner, err) < 0) {
 		worker_free(&worker);
 		return NULL;
 	}
+	timer_set(worker->probe_timer, worker->probe_ms);
 	return worker;
+}
+
+uint64_t worker_rss_kib(const struct worker *worker)
+{
+	struct look look;
+
+	return look_at(worker->process.pid, &look) < 0 ? 0 : look.rss_kib;
 }
 
 static void close_link(struct worker *worker)
@@ -179,6 +254,7 @@ static void close_link(struct worker *worker)
 void worker_stop(struct worker *worker)
 {
 	close_link(worker);
+	close_probe(worker);
 	process_signal(&worker->process, SIGTERM);
 	timer_set(worker->kill_timer, worker->handler->timeout.kill_ms);
 }
@@ -198,6 +274,8 @@ void worker_free(struct worker **worker)
 		return;
 	close_link(w);
 	process_forget(&w->process);
+	close_probe(w);
+	timer_free(&w->probe_timer);
 	timer_free(&w->kill_timer);
 	watch_free(&w->stderr_watch);
 	lines_fini(&w->stderr_lines);

@@ -31,7 +31,14 @@ struct worker {
 	const struct handler_config *handler;
 	struct process process;
 	int listen_fd;
+	bool is_ready;                  /* it has accepted a connection, see worker.c */
+	/* The pool's, for recycling. */
+	bool is_due;                    /* wants a replacement */
+	bool is_relieved;               /* and that is ready */
+	bool is_replacement;            /* started as one */
 	struct sockaddr_un address;     /* where to connect */
+	unsigned max_requests;          /* its own share of workers.max_requests, 0: none */
+	uint64_t max_age_ns;            /* the same of workers.max_age */
 	unsigned handed_out;            /* times */
 	unsigned requests;              /* requests answered whole */
 	uint64_t idle_since_ns;
@@ -49,15 +56,23 @@ struct worker {
 	struct watch *stderr_watch;
 	struct lines stderr_lines;
 	struct timer *kill_timer;
-	void (*on_change)(struct worker *worker);       /* see process.state: running, or gone */
+	int probe_fd;                   /* a connection that waits to be accepted, or -1 */
+	struct timer *probe_timer;
+	uint64_t probe_ms;              /* until the next look */
+	void (*on_change)(struct worker *worker);       /* ready (is_ready), or gone (process.state) */
 	void *pool;
 	struct worker *next, *prev;     /* the pool's */
 };
 
 /* Starts a process for `handler` with a socket of its own in `folder`.
- * on_change runs when it has started or is gone, never from inside a call. */
+ * on_change runs when it is ready, that is when it accepts on its socket, and
+ * when it is gone, never from inside a call.  One that is not ready within
+ * timeout.start is killed. */
 struct worker *worker_start(const struct handler_config *handler, uint32_t generation, const char *folder, struct loop *loop,
 	struct spawner *spawner, void (*on_change)(struct worker *worker), void *pool, struct err *err);
+
+/* Kilobytes of memory that it holds now, 0 when that cannot be told. */
+uint64_t worker_rss_kib(const struct worker *worker);
 
 /* Closes the link, tells the process group to end, and kills it after
  * timeout.kill.  on_change runs when it is gone.  The caller sets the state. */

@@ -1,9 +1,35 @@
-/* The one line that every request leaves in the log. */
+/* The one line that every request leaves in the log, and what it adds to the
+ * figures of its handler. */
 #include "base/clock.h"
 #include "base/log.h"
 #include "serve/request.h"
 
 #include <sys/wait.h>
+
+static uint64_t end_of(const struct request *request)
+{
+	return request->answered_ns != 0 ? request->answered_ns : clock_monotonic_ns();
+}
+
+static uint64_t span_us(uint64_t from_ns, uint64_t to_ns)
+{
+	return from_ns == 0 || to_ns < from_ns ? FIGURES_NO_SPAN : (to_ns - from_ns) / 1000;
+}
+
+static void add_to_figures(const struct request *request)
+{
+	struct outcome outcome = {
+		.end = request->end,
+		.status = request->status,
+		.was_retried = request->was_retried,
+		.queue_us = span_us(request->queued_ns, request->granted_ns),
+		.first_byte_us = span_us(request->begun_ns, request->first_byte_ns),
+		/* What was refused at once would make the handler look fast. */
+		.total_us = request->started_ns == 0 ? FIGURES_NO_SPAN : span_us(request->begun_ns, end_of(request)),
+	};
+
+	figures_add(request->handler != NULL ? request->figures : request->host->unrouted, &outcome);
+}
 
 static void put_span(struct log_line *line, const char *name, uint64_t from_ns, uint64_t to_ns)
 {
@@ -29,12 +55,10 @@ static void put_who(struct log_line *line, const struct request *request)
 
 static void put_times(struct log_line *line, const struct request *request)
 {
-	uint64_t end_ns = request->answered_ns != 0 ? request->answered_ns : clock_monotonic_ns();
-
 	put_span(line, "queue_ms", request->queued_ns, request->granted_ns);
 	put_span(line, "start_ms", request->granted_ns, request->started_ns);
 	put_span(line, "first_byte_ms", request->begun_ns, request->first_byte_ns);
-	put_span(line, "total_ms", request->begun_ns, end_ns);
+	put_span(line, "total_ms", request->begun_ns, end_of(request));
 }
 
 static void put_usage(struct log_line *line, const struct request *request)
@@ -67,6 +91,7 @@ void request_log(const struct request *request)
 	bool is_bad = request->status >= 500 || request->reason[0] != '\0';
 	struct log_line line;
 
+	add_to_figures(request);
 	log_begin(&line, is_bad ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, "request");
 	put_who(&line, request);
 	log_str(&line, "method", request->cgi.method);

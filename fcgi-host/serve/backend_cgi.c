@@ -2,6 +2,7 @@
 #include "serve/backend.h"
 
 #include "base/log.h"
+#include "process/exiting.h"
 #include "serve/request.h"
 
 #include <errno.h>
@@ -17,7 +18,6 @@
 enum {
 	STDERR_PIECE_BYTES = 16 * 1024,
 	EXIT_WAIT_MS = 20,      /* between the end of stdout and the news of the exit */
-	PF_EXITING = 0x4,       /* flags in /proc/PID/stat, see linux/sched.h */
 };
 
 struct cgi {
@@ -63,34 +63,11 @@ static void end_output(struct cgi *cgi, bool is_lost)
 	request_on_output_end(cgi->request, is_lost);
 }
 
-/* A process that ends closes its stdout shortly before its exit is known; one
- * that goes on has closed it to say that the answer is complete. */
-static bool is_exiting(pid_t pid)
-{
-	char path[64], text[512];
-	unsigned flags = 0;
-	char *after_name;
-	FILE *file;
-	size_t len;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	file = fopen(path, "re");
-	if (file == NULL)
-		return true;
-	len = fread(text, 1, sizeof(text) - 1, file);
-	fclose(file);
-	text[len] = '\0';
-	after_name = strrchr(text, ')');
-	if (after_name == NULL || sscanf(after_name + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) != 1)
-		return true;
-	return (flags & PF_EXITING) != 0;
-}
-
 static void on_exit_time(void *ctx)
 {
 	struct cgi *cgi = ctx;
 
-	if (cgi->process.pid > 0 && !is_exiting(cgi->process.pid))
+	if (cgi->process.pid > 0 && !process_is_exiting(cgi->process.pid))
 		end_output(cgi, false);
 	else
 		timer_set(cgi->exit_timer, EXIT_WAIT_MS);
@@ -283,6 +260,7 @@ static void on_gone(void *ctx)
 		if (request->pid == 0)
 			on_started(cgi);
 		request_on_exit(request, &cgi->process);
+		figures_add_ended(request->figures, &cgi->process.usage);
 		for (int i = 0; i < 64 && cgi->err_fd >= 0 && read_stderr(cgi); i++)
 			;
 		if (cgi->out_fd >= 0 && ioctl(cgi->out_fd, FIONREAD, &left) == 0 && left > 0)
@@ -354,21 +332,21 @@ static int start_process(struct cgi *cgi, const int child_fds[3], struct err *er
 	struct vars *vars = request_variables(request, true);
 	struct spawn_request spawn = {
 		.handler = request->handler->number, .generation = pool_generation(request->pool), .script = request->script };
-	struct bytes environ;
+	struct bytes environment;
 	int status;
 
 	memcpy(spawn.fds, child_fds, sizeof(spawn.fds));
 	if (vars == NULL)
 		return err_set(err, "no memory for the variables");
-	bytes_init(&environ, vars_bytes(vars) + 1);
-	status = vars_to_environ(vars, &environ);
+	bytes_init(&environment, vars_bytes(vars) + 1);
+	status = vars_to_environ(vars, &environment);
 	vars_free(&vars);
-	spawn.environ = &environ;
+	spawn.environ = &environment;
 	if (status < 0)
 		err_set(err, "no memory for the variables");
 	else
 		status = process_start(request->host->spawner, &cgi->process, &spawn, err);
-	bytes_fini(&environ);
+	bytes_fini(&environment);
 	return status;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "process/exiting.h"
 #include "serve/request.h"
 #include "wire/fcgi.h"
 
@@ -56,6 +57,8 @@ struct fcgi_request {
 	bool has_ended;                 /* END_REQUEST came */
 	bool is_aborting;
 	bool is_stopping;               /* the worker has been told to end */
+	bool is_gone;                   /* the worker has ended */
+	size_t left_bytes;              /* of its answer, in the socket when it ended */
 	struct timer *timer;            /* what is awaited: an exit, an accept, the end of an aborted request */
 	struct defer handed_back;
 };
@@ -340,6 +343,8 @@ static void send_some(struct fcgi_request *f)
 		if (n < 0) {
 			/* An answer may have come before the worker closed. */
 			bytes_clear(&f->out);
+			f->is_confirmed = true;         /* it has accepted, and nothing is kept */
+			f->unconfirmed = 0;
 			request_on_body_refused(f->request);
 			break;
 		}
@@ -397,15 +402,27 @@ static void conclude(struct fcgi_request *f, bool is_worker_good)
 	finish(f, is_worker_good);
 }
 
+/* The worker is gone: what it left in the socket is all that counts, whoever
+ * else still holds the other end.  Read as fast as the client takes it. */
+static void read_left(struct fcgi_request *f)
+{
+	while (f->link != NULL && !f->has_ended && f->left_bytes > 0 && read_some(f))
+		;
+	if (f->link != NULL && !f->has_ended && f->left_bytes > 0)
+		return;
+	defer_cancel(&f->handed_back);
+	conclude(f, false);
+}
+
 static void on_worker_gone(void *ctx)
 {
 	struct fcgi_request *f = ctx;
+	int left = 0;
 
-	/* The last of its answer may still be in the socket. */
-	while (f->link != NULL && !f->has_ended && !f->is_stopping && read_some(f))
-		;
-	defer_cancel(&f->handed_back);
-	conclude(f, false);
+	f->is_gone = true;
+	if (f->link != NULL && !f->is_stopping && ioctl(f->link->fd, FIONREAD, &left) == 0 && left > 0)
+		f->left_bytes = (size_t)left;
+	read_left(f);
 }
 
 /* Closed without END_REQUEST: the process has ended too, in most cases, and its
@@ -413,24 +430,33 @@ static void on_worker_gone(void *ctx)
 static void on_lost(struct fcgi_request *f)
 {
 	drop_link(f);
-	if (f->is_stopping)
-		return;         /* on_worker_gone() follows */
+	if (f->is_stopping || f->is_gone)
+		return;         /* on_worker_gone() follows, or calls */
 	if (f->worker == NULL)
 		conclude(f, true);
 	else
 		wait_ms(f, EXIT_WAIT_MS);
 }
 
+/* The connection is gone: is the process too? */
+static void on_closed_alone(struct fcgi_request *f)
+{
+	if (process_is_exiting(f->worker->process.pid))
+		wait_ms(f, EXIT_WAIT_MS);
+	else
+		conclude(f, true);
+}
+
 static void on_time(void *ctx)
 {
 	struct fcgi_request *f = ctx;
 
-	if (f->is_stopping)
+	if (f->is_stopping || f->is_gone)
 		return;
 	if (f->is_aborting)
 		stop_worker(f);
 	else if (f->link == NULL)
-		conclude(f, true);      /* it lives: it just closed */
+		on_closed_alone(f);
 	else
 		send_some(f);
 }
@@ -505,7 +531,7 @@ static int take(struct fcgi_request *f, struct slice input)
 /* END_REQUEST has come: can the connection carry another request? */
 static void settle(struct fcgi_request *f)
 {
-	bool is_clean = f->worker != NULL && !f->is_stopping && f->out.len == 0 && f->has_stdin_ended &&
+	bool is_clean = f->worker != NULL && f->link != NULL && !f->is_stopping && f->out.len == 0 && f->has_stdin_ended &&
 		f->decoder.header_len == 0 && is_all_taken(f->link);
 
 	if (f->is_stopping)
@@ -528,8 +554,12 @@ static bool read_some(struct fcgi_request *f)
 		set_events(f);
 		return false;
 	}
-	n = read(f->link->fd, host->scratch, room < SCRATCH_BYTES ? room : SCRATCH_BYTES);
+	room = room < SCRATCH_BYTES ? room : SCRATCH_BYTES;
+	if (f->is_gone && room > f->left_bytes)
+		room = f->left_bytes;
+	n = read(f->link->fd, host->scratch, room);
 	if (n > 0) {
+		f->left_bytes -= f->is_gone ? (size_t)n : 0;
 		confirm(f);
 		if (take(f, (struct slice){ (char *)host->scratch, (size_t)n }) < 0) {
 			request_fail(f->request, 502, NULL, "the program does not speak FastCGI");
@@ -578,7 +608,9 @@ static void on_event(void *ctx, int events)
 	}
 	if (events & WATCH_WRITE)
 		send_some(f);
-	if ((events & WATCH_READ) && f->link == link)
+	if ((events & WATCH_READ) && f->link == link && f->is_gone)
+		read_left(f);
+	else if ((events & WATCH_READ) && f->link == link)
 		read_some(f);
 }
 
@@ -604,7 +636,7 @@ static void end(struct request *request)
 
 	if (f->has_ended || f->handed_back.next != NULL)
 		return;
-	if (f->worker == NULL) {
+	if (f->worker == NULL || f->is_gone) {
 		drop_link(f);
 		finish_soon(f);
 		return;
@@ -623,8 +655,12 @@ static void kill_worker(struct request *request, int signal)
 {
 	struct fcgi_request *f = request->backend_data;
 
-	if (f->worker == NULL)
+	if (f->worker == NULL || f->is_gone) {
+		/* Not a process of ours to signal: at the end it is given up. */
+		if (signal == SIGKILL)
+			request_fail(request, 503, "Retry-After: 1\r\n", "the host stopped before the answer was whole");
 		return;
+	}
 	if (!f->is_stopping)
 		stop_worker(f);
 	process_signal(&f->worker->process, signal);

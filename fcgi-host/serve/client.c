@@ -51,8 +51,10 @@ static void set_events(struct client *client)
 		watch_set(client->watch, 0);
 		return;
 	}
-	if (!client->is_read_closed)
-		events |= stdin_room(client) > 0 ? WATCH_READ : WATCH_HANGUP;
+	if (!client->is_read_closed && stdin_room(client) > 0)
+		events |= WATCH_READ;
+	else if (!client->is_read_closed && !client->is_half_closed)
+		events |= WATCH_HANGUP;
 	if (client->out.len > 0)
 		events |= WATCH_WRITE;
 	watch_set(client->watch, events);
@@ -473,16 +475,27 @@ static void read_some(struct client *client)
 	}
 }
 
+/* Where nothing can be read now: whoever left is gone, whoever has only shut
+ * down its writing waits for the answer. */
+static void on_hangup(struct client *client, int events)
+{
+	if ((events & WATCH_HANGUP) == 0)
+		return;
+	client->is_half_closed = true;
+	if (is_hung_up(client))
+		give_up(client);
+}
+
 static void on_event(void *ctx, int events)
 {
 	struct client *client = ctx;
 
 	if (client->state == CLIENT_DEAD)
 		return;
-	if (events & WATCH_READ)
+	if (stdin_room(client) == 0)
+		on_hangup(client, events);
+	else if (events & WATCH_READ)
 		read_some(client);
-	else if ((events & WATCH_HANGUP) && stdin_room(client) == 0)
-		give_up(client);
 	if ((events & WATCH_WRITE) && client->state != CLIENT_DEAD)
 		flush_soon(client);
 	set_events(client);

@@ -36,7 +36,8 @@ struct client {
 	uint8_t fixed_len;
 	uint8_t fixed[FCGI_BODY_BYTES]; /* body of a BEGIN_REQUEST */
 	bool is_unix;
-	bool is_read_closed;            /* the peer has shut down its writing */
+	bool is_read_closed;            /* the peer has shut down its writing, and all of it is read */
+	bool is_half_closed;            /* it has, and there is more to read */
 	struct bytes values;            /* body of a GET_VALUES */
 	struct request *request;        /* NULL between requests */
 	struct bytes out;               /* records that wait to be written */

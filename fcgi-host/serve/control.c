@@ -18,12 +18,14 @@ enum {
 	LINE_MAX_BYTES = 64,
 	ANSWER_MAX_BYTES = 64 * 1024 * 1024,
 	BACKLOG = 16,
+	RETRY_MS = 1000,                /* when there is no descriptor */
 };
 
 struct control {
 	struct host *host;
 	int fd;
 	struct watch *watch;
+	struct timer *retry_timer;
 	struct asker *askers;
 };
 
@@ -163,8 +165,19 @@ static void on_connection(void *ctx, int events)
 	int fd = accept4(control->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 	(void)events;
-	if (fd >= 0)
+	if (fd >= 0) {
 		asker_open(control, fd);
+	} else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+		watch_set(control->watch, 0);
+		timer_set(control->retry_timer, RETRY_MS);
+	}
+}
+
+static void on_retry(void *ctx)
+{
+	struct control *control = ctx;
+
+	watch_set(control->watch, WATCH_READ);
 }
 
 /* FNV-1a of the path: names it, hides nothing. */
@@ -201,7 +214,8 @@ struct control *control_open(struct host *host, struct err *err)
 		return NULL;
 	}
 	control->watch = watch_new(host->loop, control->fd, on_connection, control, err);
-	if (control->watch == NULL)
+	control->retry_timer = timer_new(host->loop, on_retry, control);
+	if (control->watch == NULL || control->retry_timer == NULL)
 		control_free(&control);
 	else
 		watch_set(control->watch, WATCH_READ);
@@ -218,6 +232,7 @@ void control_free(struct control **control_ptr)
 	while (control->askers != NULL)
 		asker_free(control->askers);
 	watch_free(&control->watch);
+	timer_free(&control->retry_timer);
 	if (control->fd >= 0)
 		close(control->fd);
 	free(control);

@@ -103,6 +103,10 @@ static int set_script(struct request *request)
 	free(request->script_name);
 	request->script_name = slice_dup((struct slice){ request->path, request->match.script_name_len + script.taken });
 	memmove(request->path_info, request->path_info + script.taken, strlen(request->path_info + script.taken) + 1);
+	if (request->script == NULL || request->script_filename == NULL || request->script_name == NULL) {
+		request_fail(request, 503, "Retry-After: 1\r\n", "no memory for a request");
+		return -1;
+	}
 	return 0;
 }
 
@@ -150,9 +154,14 @@ static void take_pool(struct request *request, struct pool *pool)
 {
 	const struct pool_entry *entry = pool_owner(pool);
 
-	site_unref(&request->pool_site);
-	request->pool_site = site_ref(entry->site);
+	pool_hold(pool);
+	if (request->pool != NULL)
+		pool_let_go(request->pool);
 	request->pool = pool;
+	site_unref(&request->pool_site);
+	figures_unref(&request->figures);
+	request->pool_site = site_ref(entry->site);
+	request->figures = figures_ref(entry->figures);
 	request->handler = pool_handler(pool);
 }
 
@@ -202,6 +211,7 @@ void dispatch_first(struct request *request)
 	if (!request->cgi.has_length && request->handler->body.chunked != CHUNKED_STREAM) {
 		request->state = REQUEST_SPOOLING;
 		body_allow_spool(&request->body);
+		request_set_timer(request);
 		return;
 	}
 	wait_in_line(request);
@@ -262,6 +272,7 @@ void dispatch_redirect(struct request *request)
 	request->handler = NULL;
 	request->answer = (struct answer){ .state = ANSWER_HEADER };
 	request->is_redirecting = request->is_lost = request->has_exit = request->has_usage = false;
+	request->is_body_unwanted = false;
 	request->path = path;
 	request->query = request->own_query = own_query;
 	request->method = "GET";

@@ -63,14 +63,18 @@ static void free_entry(struct pool_entry *entry)
 		entry->next->prev = entry->prev;
 	pool_free(&entry->pool);
 	site_unref(&entry->site);
+	figures_unref(&entry->figures);
 	free(entry);
 }
 
 int host_add_pool(struct host *host, struct pool *pool, struct site *site)
 {
 	struct pool_entry *entry = calloc(1, sizeof(*entry));
+	struct figures *figures = figures_new();
 
-	if (entry == NULL) {
+	if (entry == NULL || figures == NULL) {
+		free(entry);
+		figures_unref(&figures);
 		pool_free(&pool);
 		site_unref(&site);
 		return -1;
@@ -78,6 +82,7 @@ int host_add_pool(struct host *host, struct pool *pool, struct site *site)
 	entry->host = host;
 	entry->pool = pool;
 	entry->site = site;
+	entry->figures = figures;
 	entry->next = host->pools;
 	if (entry->next != NULL)
 		entry->next->prev = entry;
@@ -209,6 +214,7 @@ static void drain(struct host *host)
 
 	log_message(LOG_LEVEL_INFO, "stopping", "no new requests; those that run may take %llu ms", (unsigned long long)grace_ms(host) / 2);
 	host->state = HOST_DRAINING;
+	reload_stop(host);
 	close_listeners(host);
 	for (client = host->clients; client != NULL; client = next) {
 		next = client->next;
@@ -370,8 +376,12 @@ static int open_host(struct host *host, struct config *config, const struct inhe
 {
 	keep_memory();
 	raise_descriptor_limit();
+	host->begun_ns = clock_monotonic_ns();
+	host->unrouted = figures_new();
+	host->has_root = geteuid() == 0;
 	host->site = site_new(host, config, 0, err);
-	if (host->site == NULL || make_boot(host, err) < 0 || open_loop(host, err) < 0)
+	host->budget.max = host->site == NULL ? 0 : host->site->config->max_processes;
+	if (host->site == NULL || host->unrouted == NULL || make_boot(host, err) < 0 || open_loop(host, err) < 0)
 		return -1;
 	if (open_listeners(host, inherited, err) < 0 || make_folder(host, err) < 0)
 		return -1;
@@ -383,8 +393,18 @@ static int open_host(struct host *host, struct config *config, const struct inhe
 	return 0;
 }
 
+/* One more TERM may not end us in the middle of the clean-up. */
+static void block_signals(void)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, NULL);
+}
+
 static void close_host(struct host *host)
 {
+	block_signals();
 	close_listeners(host);
 	while (host->clients != NULL) {
 		struct client *client = host->clients;
@@ -412,6 +432,7 @@ static void close_host(struct host *host)
 	if (host->folder[0] != '\0')
 		rmdir(host->folder);
 	site_unref(&host->site);
+	figures_unref(&host->unrouted);
 	loop_free(&host->loop);
 	free(host->signals);
 	free(host->listeners);

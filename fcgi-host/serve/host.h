@@ -10,6 +10,7 @@
 #include "process/pool.h"
 #include "process/spawn.h"
 #include "route/route.h"
+#include "serve/figures.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,6 +28,8 @@ struct pool_entry {
 	struct host *host;
 	struct pool *pool;
 	struct site *site;
+	struct figures *figures;        /* counted */
+	size_t place;                   /* for status.c only */
 	struct pool_entry *next, *prev;
 };
 
@@ -38,6 +41,7 @@ struct host {
 	struct site *site;              /* the newest configuration */
 	struct loop *loop;
 	struct spawner *spawner;
+	struct budget budget;           /* of processes */
 	struct pool_entry *pools;       /* of all configurations that still have some */
 	struct listener **listeners;
 	size_t listeners_count;
@@ -45,10 +49,14 @@ struct host {
 	struct request *requests;       /* those that have a route, until they are logged */
 	unsigned clients_count;
 	enum host_state state;
+	bool has_root;                  /* the spawners have it: we may have given it up */
 	bool is_inherited;              /* listeners were handed over: a reload leaves them */
 	bool is_failed;                 /* a spawner was lost: exit status 1 */
 	char folder[96];                /* workers' sockets; "" when there is none */
 	uint32_t generation;            /* the number last given to a configuration */
+	unsigned reloads;               /* that succeeded */
+	uint64_t begun_ns;
+	struct figures *unrouted;       /* of requests that no handler is for */
 	struct reload *reload;          /* the one that is under way, or NULL */
 	struct control *control;        /* NULL when another host has this configuration */
 	struct signals *signals;

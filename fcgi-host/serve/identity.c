@@ -16,6 +16,19 @@ static int check(const struct identity *identity, struct err *err)
 	return 0;
 }
 
+/* Everyone may read and check such a configuration, and bridge to its host. */
+int identity_check_handlers(const struct config *config, struct err *err)
+{
+	for (size_t i = 0; i < config->handlers_count; i++) {
+		const struct handler_config *handler = &config->handlers[i];
+
+		if (handler->identity.is_set)
+			return err_set(err, "%s:%u:%u: handlers.%s: 'user' needs root: only root can start programs as another user",
+				config->file, handler->line, handler->column, handler->name);
+	}
+	return 0;
+}
+
 int identity_assume(const struct identity *identity, struct err *err)
 {
 	if (!identity->is_set || geteuid() != 0)

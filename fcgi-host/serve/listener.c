@@ -49,11 +49,16 @@ static int descriptor_limit(void)
 	return (int)limit.rlim_cur;
 }
 
+const char *listener_name(const struct listener *listener)
+{
+	return listener->config == NULL ? "inherited socket" : listener->config->address.text;
+}
+
 static void pause_accepting(struct listener *listener, const char *why)
 {
 	if (!listener->is_paused)
 		log_message(LOG_LEVEL_WARNING, "listener_paused", "%s: no new connections until descriptors are freed: %s (limit %d)",
-			listener->config == NULL ? "inherited socket" : listener->config->address.text, why, descriptor_limit());
+			listener_name(listener), why, descriptor_limit());
 	listener->is_paused = true;
 	watch_set(listener->watch, 0);
 	timer_set(listener->retry_timer, RETRY_MS);
@@ -74,6 +79,20 @@ void listener_descriptor_freed(struct listener *listener)
 {
 	if (listener->is_paused)
 		resume_accepting(listener);
+}
+
+/* A backlog above somaxconn is cut without a word by the kernel. */
+static void check_backlog(const struct listen_config *config)
+{
+	FILE *file = fopen("/proc/sys/net/core/somaxconn", "re");
+	unsigned somaxconn = 0;
+
+	if (file == NULL)
+		return;
+	if (fscanf(file, "%u", &somaxconn) == 1 && config->backlog > somaxconn)
+		log_message(LOG_LEVEL_WARNING, "backlog", "%s: backlog %u is above net.core.somaxconn %u, which is what counts",
+			config->address.text, config->backlog, somaxconn);
+	fclose(file);
 }
 
 /* Accepting. */
@@ -130,7 +149,7 @@ static bool accept_one(struct listener *listener)
 	if (listener->is_paused) {
 		listener->is_paused = false;
 		log_message(LOG_LEVEL_INFO, "listener_resumed", "%s: accepting again",
-			listener->config == NULL ? "inherited socket" : listener->config->address.text);
+			listener_name(listener));
 	}
 	return true;
 }
@@ -255,6 +274,7 @@ struct listener *listener_open(struct host *host, const struct listen_config *co
 	if (listener == NULL)
 		return NULL;
 	listener->config = config;
+	check_backlog(config);
 	if ((listener->is_unix ? bind_unix(listener, err) : bind_tcp(listener, err)) < 0)
 		listener_close(&listener);
 	return listener;
@@ -266,31 +286,57 @@ bool listener_is_at(const struct listener *listener, const struct listen_config 
 		memcmp(&listener->config->address.sockaddr, &config->address.sockaddr, config->address.sockaddr_len) == 0;
 }
 
+bool listener_has_file(const struct listener *listener)
+{
+	struct stat st;
+
+	return !listener->is_unix || (lstat(socket_path(listener->config), &st) == 0 &&
+		st.st_dev == listener->device && st.st_ino == listener->inode);
+}
+
+/* An owner that is not named any more is again who would have it without. */
+static uid_t new_owner(const struct listen_config *old, const struct listen_config *new)
+{
+	return new->owner == (uid_t)-1 && old->owner != (uid_t)-1 ? geteuid() : new->owner;
+}
+
+static gid_t new_group(const struct listen_config *old, const struct listen_config *new)
+{
+	return new->group == (gid_t)-1 && old->group != (gid_t)-1 ? getegid() : new->group;
+}
+
 /* Taking rights away comes first, so that there is no moment of wider ones. */
 static int update_rights(const struct listen_config *old, const struct listen_config *new, struct err *err)
 {
 	const char *path = socket_path(new);
+	bool has_new_owner = old->owner != new->owner || old->group != new->group;
 
-	if (old->mode == new->mode && old->owner == new->owner && old->group == new->group)
+	if (old->mode == new->mode && !has_new_owner)
 		return 0;
-	if (chmod(path, (mode_t)(old->mode & new->mode)) < 0 ||
-	    ((old->owner != new->owner || old->group != new->group) && chown(path, new->owner, new->group) < 0) ||
-	    chmod(path, (mode_t)new->mode) < 0)
-		return err_set_errno(err, errno, "%s: owner and mode", new->address.text);
-	return 0;
+	if (chmod(path, (mode_t)(old->mode & new->mode)) == 0) {
+		if ((!has_new_owner || chown(path, new_owner(old, new), new_group(old, new)) == 0) &&
+		    chmod(path, (mode_t)new->mode) == 0)
+			return 0;
+		err_set_errno(err, errno, "%s: owner and mode", new->address.text);
+		chmod(path, (mode_t)old->mode);
+		return -1;
+	}
+	return err_set_errno(err, errno, "%s: owner and mode", new->address.text);
 }
 
 int listener_update(struct listener *listener, const struct listen_config *config, struct err *err)
 {
 	const struct listen_config *old = listener->config;
 
-	listener->config = config;
-	listener->has_said_refused = false;
 	if (old == config)
 		return 0;
+	if (listener->is_unix && update_rights(old, config, err) < 0)
+		return -1;
+	listener->config = config;
+	listener->has_said_refused = false;
 	if (old->backlog != config->backlog)
 		listen(listener->fd, (int)config->backlog);
-	return listener->is_unix ? update_rights(old, config, err) : 0;
+	return 0;
 }
 
 int listener_check_inherited(int fd, struct err *err)
@@ -318,19 +364,40 @@ struct listener *listener_adopt(struct host *host, int fd, struct err *err)
 	return listener_new(host, fd, address.ss_family == AF_UNIX, err);
 }
 
+unsigned listener_backlog(const struct listener *listener)
+{
+	return listener->config == NULL ? 0 : listener->config->backlog;
+}
+
+bool listener_is_paused(const struct listener *listener)
+{
+	return listener->is_paused;
+}
+
+static void remove_file(struct listener *listener)
+{
+	if (listener->inode != 0 && listener_has_file(listener))
+		unlink(socket_path(listener->config));
+	listener->inode = 0;
+}
+
+void listener_drain(struct listener *listener)
+{
+	remove_file(listener);
+	while (accept_one(listener))
+		;
+}
+
 void listener_close(struct listener **listener_ptr)
 {
 	struct listener *listener = *listener_ptr;
-	struct stat st;
 
 	if (listener == NULL)
 		return;
 	watch_free(&listener->watch);
 	timer_free(&listener->retry_timer);
 	close(listener->fd);
-	if (listener->inode != 0 && lstat(socket_path(listener->config), &st) == 0 &&
-	    st.st_dev == listener->device && st.st_ino == listener->inode)
-		unlink(socket_path(listener->config));
+	remove_file(listener);
 	free(listener);
 	*listener_ptr = NULL;
 }

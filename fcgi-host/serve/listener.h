@@ -22,12 +22,24 @@ struct listener *listener_adopt(struct host *host, int fd, struct err *err);
 /* Is it bound to the address of this one?  Never for a socket handed over. */
 bool listener_is_at(const struct listener *listener, const struct listen_config *config);
 
+/* Can it still be found there?  False when its socket file was removed or replaced. */
+bool listener_has_file(const struct listener *listener);
+
 /* Goes by `config` from now on: owner, mode, backlog, allow.  -1 with err when
- * the rights of the socket could not be changed; the rest is. */
+ * the rights of the socket could not be changed: then nothing is. */
 int listener_update(struct listener *listener, const struct listen_config *config, struct err *err);
 
 void listener_start(struct listener *listener);
 void listener_descriptor_freed(struct listener *listener);
+
+/* For messages: the address as configured, or that the socket was handed over. */
+const char *listener_name(const struct listener *listener);
+unsigned listener_backlog(const struct listener *listener);      /* 0: not ours to know */
+bool listener_is_paused(const struct listener *listener);        /* accepts nothing for now */
+
+/* Before a close that must lose nobody: who has connected is accepted, and a
+ * socket file is removed first, so that nobody comes any more. */
+void listener_drain(struct listener *listener);
 
 /* Stops accepting.  Removes the socket file that listener_open() made, if it is
  * still that one. */

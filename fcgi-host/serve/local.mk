@@ -9,6 +9,7 @@ fcgi_host_libfcgihost_a_SOURCES += \
 	%D%/client.c %D%/client.h \
 	%D%/control.c %D%/control.h \
 	%D%/dispatch.c %D%/dispatch.h \
+	%D%/figures.c %D%/figures.h \
 	%D%/host.c %D%/host.h \
 	%D%/identity.c %D%/identity.h \
 	%D%/limits.c \

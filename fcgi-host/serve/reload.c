@@ -3,13 +3,20 @@
 #include "base/log.h"
 #include "process/socket_path.h"
 #include "serve/host.h"
+#include "serve/identity.h"
 #include "serve/listener.h"
 #include "serve/site.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { TRIES = 5 };     /* while the file changes under our eyes */
+enum {
+	TRIES = 5,              /* while the file changes under our eyes */
+	TRIAL_MS = 1000,        /* beyond the longest timeout.start */
+	TRIAL_LONGEST_MS = 60000,       /* where there is no timeout.start */
+};
 
 /* Who waits for the outcome. */
 struct waiter {
@@ -34,6 +41,7 @@ struct reload {
 	struct listener **listeners;    /* as they will be; those that are new are open */
 	size_t listeners_count;
 	unsigned trials;                /* pools that have not said yet whether they can start */
+	struct timer *trial_timer;
 };
 
 static void begin(void *ctx);
@@ -57,7 +65,7 @@ static bool is_old_listener(const struct host *host, const struct listener *list
 static struct listener *find_listener(const struct host *host, const struct listen_config *config)
 {
 	for (size_t i = 0; i < host->listeners_count; i++)
-		if (listener_is_at(host->listeners[i], config))
+		if (listener_is_at(host->listeners[i], config) && listener_has_file(host->listeners[i]))
 			return host->listeners[i];
 	return NULL;
 }
@@ -94,29 +102,52 @@ static void drop_new_listeners(struct reload *reload)
 	reload->listeners_count = 0;
 }
 
-/* New ones begin, those that stay take their new rights, the rest go. */
+/* Those that stay go by `config` again. */
+static void restore_listeners(struct reload *reload, const struct config *config)
+{
+	for (size_t i = 0; i < reload->listeners_count; i++)
+		for (size_t j = 0; j < config->listen_count; j++)
+			if (is_old_listener(reload->host, reload->listeners[i]) &&
+			    listener_is_at(reload->listeners[i], &config->listen[j]))
+				listener_update(reload->listeners[i], &config->listen[j], NULL);
+}
+
+/* Those that stay take their new rights, or all keep the old. */
+static int update_listeners(struct reload *reload, struct err *err)
+{
+	const struct config *old = reload->host->site->config;
+
+	for (size_t i = 0; i < reload->listeners_count; i++) {
+		if (listener_update(reload->listeners[i], &reload->site->config->listen[i], err) < 0) {
+			if (errno == EPERM && old->user.is_set)
+				note(reload, "only root may give a socket another owner or mode, and the host has given that up: restart it");
+			restore_listeners(reload, old);
+			return -1;
+		}
+	}
+	return 0;
+}
+
+/* New ones begin, and those that are not named any more go. */
 static void swap_listeners(struct reload *reload)
 {
 	struct host *host = reload->host;
 	struct listener **old = host->listeners;
 	size_t old_count = host->listeners_count;
-	struct err err;
 
 	if (host->is_inherited)
 		return;
-	for (size_t i = 0; i < reload->listeners_count; i++) {
-		bool is_new = !is_old_listener(host, reload->listeners[i]);
-
-		if (listener_update(reload->listeners[i], &reload->site->config->listen[i], &err) < 0)
-			note(reload, err.text);
-		if (is_new)
+	for (size_t i = 0; i < reload->listeners_count; i++)
+		if (!is_old_listener(host, reload->listeners[i]))
 			listener_start(reload->listeners[i]);
-	}
 	host->listeners = reload->listeners;
 	host->listeners_count = reload->listeners_count;
-	for (size_t i = 0; i < old_count; i++)
-		if (!is_old_listener(host, old[i]))
+	for (size_t i = 0; i < old_count; i++) {
+		if (!is_old_listener(host, old[i])) {
+			listener_drain(old[i]);
 			listener_close(&old[i]);
+		}
+	}
 	free(old);
 	reload->listeners = NULL;
 	reload->listeners_count = 0;
@@ -167,11 +198,12 @@ static void tell(struct reload *reload, bool is_fine)
 {
 	struct waiter *waiter;
 
-	bytes_append(&reload->notes, "", 1);
+	const char *text = bytes_append(&reload->notes, "", 1) < 0 ? "no memory for the reasons\n" : (const char *)bytes_data(&reload->notes);
+
 	while ((waiter = reload->waiters) != NULL) {
 		reload->waiters = waiter->next;
 		if (waiter->on_done != NULL)
-			waiter->on_done(waiter->ctx, is_fine, (const char *)bytes_data(&reload->notes));
+			waiter->on_done(waiter->ctx, is_fine, text);
 		free(waiter);
 	}
 }
@@ -202,11 +234,13 @@ static void finish(struct reload *reload, bool is_fine)
 		log_message(LOG_LEVEL_ERROR, "reload", "the old configuration stays in use");
 	tell(reload, is_fine);
 	bytes_fini(&reload->notes);
-	reload->waiters = reload->later;
-	reload->later = NULL;
-	if (reload->waiters != NULL) {
+	timer_free(&reload->trial_timer);
+	if (reload->later != NULL) {
+		reload->waiters = reload->later;
+		reload->later = NULL;
 		reload->state = RELOAD_ASKED;
 		reload->tries = 0;
+		reload->generation = 0;
 		defer_call(host->loop, &reload->begin, begin, reload);
 	} else {
 		host->reload = NULL;
@@ -214,10 +248,18 @@ static void finish(struct reload *reload, bool is_fine)
 	}
 }
 
+static void forget_trials(struct reload *reload)
+{
+	for (unsigned i = 0; reload->site != NULL && i < reload->site->config->handlers_count; i++)
+		if (reload->site->pools[i] != NULL)
+			pool_forget_trial(reload->site->pools[i]);
+}
+
 static void abandon(struct reload *reload, const char *why)
 {
 	if (why != NULL)
 		note(reload, why);
+	forget_trials(reload);
 	drop_new_listeners(reload);
 	config_free(&reload->config);
 	if (reload->site != NULL) {
@@ -229,15 +271,13 @@ static void abandon(struct reload *reload, const char *why)
 	finish(reload, false);
 }
 
-static void reopen_log(struct reload *reload, const struct config *old, const struct config *new)
+static int reopen_log(const struct config *old, const struct config *new, struct err *err)
 {
 	struct log_options options = { .file = new->log.file, .format = new->log.format, .level = new->log.level };
-	struct err err;
 
 	if (strcmp(old->log.file, new->log.file) == 0 && old->log.format == new->log.format && old->log.level == new->log.level)
-		return;
-	if (log_open(&options, &err) < 0)
-		note(reload, err.text);
+		return 0;
+	return log_open(&options, err);
 }
 
 static void note_what_stays(struct reload *reload, const struct config *old, const struct config *new)
@@ -253,11 +293,22 @@ static void commit(struct reload *reload)
 {
 	struct host *host = reload->host;
 	struct site *old = host->site;
+	struct err err;
 
-	reopen_log(reload, old->config, reload->site->config);
+	if (update_listeners(reload, &err) < 0) {
+		abandon(reload, err.text);
+		return;
+	}
+	if (reopen_log(old->config, reload->site->config, &err) < 0) {
+		restore_listeners(reload, old->config);
+		abandon(reload, err.text);
+		return;
+	}
 	note_what_stays(reload, old->config, reload->site->config);
 	swap_listeners(reload);
 	host->site = reload->site;
+	host->reloads++;
+	host->budget.max = host->site->config->max_processes;
 	reload->site = NULL;
 	retire_all_but(host, old, host->site);
 	site_unref(&old);
@@ -271,18 +322,44 @@ static void on_trial(void *ctx, const struct err *why)
 	struct reload *reload = ctx;
 
 	if (why != NULL) {
-		for (unsigned i = 0; i < reload->site->config->handlers_count; i++)
-			pool_forget_trial(reload->site->pools[i]);
 		abandon(reload, why->text);
 	} else if (--reload->trials == 0) {
 		commit(reload);
 	}
 }
 
+/* For example when max_processes leaves no room beside the old workers. */
+static void on_trial_time(void *ctx)
+{
+	abandon(ctx, "the new workers are not ready in time");
+}
+
+static uint64_t trial_ms(const struct reload *reload)
+{
+	const struct config *config = reload->site->config;
+	uint64_t longest = 0;
+
+	for (unsigned i = 0; i < config->handlers_count; i++) {
+		uint64_t start_ms = config->handlers[i].timeout.start_ms;
+
+		if (start_ms == 0)
+			start_ms = TRIAL_LONGEST_MS;
+		if (start_ms > longest)
+			longest = start_ms;
+	}
+	return longest + TRIAL_MS;
+}
+
 static void try_pools(struct reload *reload)
 {
 	struct site *site = reload->site;
 
+	reload->trial_timer = timer_new(reload->host->loop, on_trial_time, reload);
+	if (reload->trial_timer == NULL) {
+		abandon(reload, "no memory");
+		return;
+	}
+	timer_set(reload->trial_timer, trial_ms(reload));
 	reload->state = RELOAD_TRIAL;
 	reload->trials = 1;
 	for (unsigned i = 0; i < site->config->handlers_count; i++) {
@@ -300,10 +377,6 @@ static void on_loaded(void *ctx, bool is_fine, uint64_t digest)
 	struct host *host = reload->host;
 	struct err err;
 
-	if (host->state != HOST_RUNNING) {
-		abandon(reload, "the host is stopping");
-		return;
-	}
 	if (!is_fine || digest != reload->config->digest) {
 		config_free(&reload->config);
 		spawner_forget(host->spawner, reload->generation);
@@ -321,6 +394,15 @@ static void on_loaded(void *ctx, bool is_fine, uint64_t digest)
 		try_pools(reload);
 }
 
+static void note_rights(struct reload *reload)
+{
+	const struct config *config = reload->host->site->config;
+
+	if (config->user.is_set && access(config->file, R_OK) < 0 && errno == EACCES)
+		bytes_printf(&reload->notes, "the host reads it as %s, since it has given up root: chgrp %u and chmod g+r on the file, "
+			"and g+x on its folders, let it\n", config->user.user, (unsigned)config->user.gid);
+}
+
 static void begin(void *ctx)
 {
 	struct reload *reload = ctx;
@@ -328,6 +410,10 @@ static void begin(void *ctx)
 	struct config_report report;
 	struct err err;
 
+	if (host->state != HOST_RUNNING) {
+		abandon(reload, "the host is stopping");
+		return;
+	}
 	reload->state = RELOAD_SPAWNERS;
 	reload->generation = ++host->generation;
 	bytes_clear(&reload->notes);
@@ -336,10 +422,14 @@ static void begin(void *ctx)
 	bytes_append(&reload->notes, bytes_data(&report.warnings), report.warnings.len);
 	bytes_append(&reload->notes, bytes_data(&report.errors), report.errors.len);
 	config_report_fini(&report);
-	if (reload->config == NULL)
+	if (reload->config == NULL) {
+		note_rights(reload);
 		abandon(reload, NULL);
-	else if (spawner_load(host->spawner, reload->generation, on_loaded, reload, &err) < 0)
+	} else if (!host->has_root && identity_check_handlers(reload->config, &err) < 0) {
 		abandon(reload, err.text);
+	} else if (spawner_load(host->spawner, reload->generation, on_loaded, reload, &err) < 0) {
+		abandon(reload, err.text);
+	}
 }
 
 /* For others. */
@@ -401,6 +491,17 @@ static void free_waiters(struct waiter *waiter)
 	}
 }
 
+void reload_stop(struct host *host)
+{
+	struct reload *reload = host->reload;
+
+	if (reload == NULL)
+		return;
+	defer_cancel(&reload->begin);
+	spawner_load_cancel(host->spawner);
+	abandon(reload, "the host is stopping");
+}
+
 void reload_end(struct host *host)
 {
 	struct reload *reload = host->reload;
@@ -411,9 +512,7 @@ void reload_end(struct host *host)
 	defer_cancel(&reload->begin);
 	free_waiters(reload->waiters);
 	free_waiters(reload->later);
-	drop_new_listeners(reload);
 	config_free(&reload->config);
-	site_unref(&reload->site);
 	bytes_fini(&reload->notes);
 	free(reload);
 }

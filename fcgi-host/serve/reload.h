@@ -24,6 +24,10 @@ void reload_request(struct host *host, reload_done_fn *on_done, void *ctx);
 /* on_done of this ctx does not run any more. */
 void reload_forget(struct host *host, const void *ctx);
 
+/* The host takes no new requests any more: the old configuration stays, and who
+ * waits is told. */
+void reload_stop(struct host *host);
+
 /* Gives up one that is under way; the host ends. */
 void reload_end(struct host *host);
 

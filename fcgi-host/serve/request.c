@@ -77,8 +77,11 @@ void request_free(struct request **request_ptr)
 	body_fini(&request->body);
 	lines_fini(&request->stderr_lines);
 	free(request->route_path);
+	if (request->pool != NULL)
+		pool_let_go(request->pool);
 	site_unref(&request->site);
 	site_unref(&request->pool_site);
+	figures_unref(&request->figures);
 	free(request);
 	*request_ptr = NULL;
 }
@@ -113,8 +116,9 @@ static void check_over(struct request *request)
 		defer_call(request->host->loop, &request->over, on_over, request);
 }
 
-static void leave_client(struct request *request)
+static void leave_client(struct request *request, enum request_end end)
 {
+	request->end = end;
 	request->client = NULL;
 	request->answered_ns = clock_monotonic_ns();
 	request->answer.state = ANSWER_SENT;
@@ -175,10 +179,11 @@ void request_fail(struct request *request, unsigned status, const char *extra, c
 		if (request->answer.is_out) {
 			request->status = request->answer.status;
 			client_break(request->client);
+			leave_client(request, REQUEST_END_BROKEN);
 		} else {
 			send_failure(request, status, extra);
+			leave_client(request, REQUEST_END_FAILED);
 		}
-		leave_client(request);
 	}
 	end_process(request);
 }
@@ -446,7 +451,7 @@ static void lose_client(struct request *request, const char *how)
 	request_reason(request, "%s after %.3f s and %" PRIu64 " bytes of the answer", how, seconds, request->answer.body_bytes);
 	request->status = request->answer.is_out ? request->answer.status : 499;
 	request->is_redirecting = false;
-	leave_client(request);
+	leave_client(request, REQUEST_END_CLIENT_GONE);
 	if (request->backend == NULL || !request->body.is_complete || request->handler->on_abort == ABORT_KILL)
 		end_process(request);
 	else if (is_with_handler(request))
@@ -481,7 +486,7 @@ static void complete(struct request *request)
 {
 	request->status = request->answer.status;
 	client_end_request(request->client, app_status(request));
-	leave_client(request);
+	leave_client(request, REQUEST_END_WHOLE);
 	request_set_timer(request);
 	if (is_with_handler(request))
 		request->backend->on_room(request);     /* the rest is thrown away */
@@ -652,6 +657,7 @@ void request_retry(struct request *request)
 	free_backend(request);
 	request->was_retried = true;
 	request->retried_pid = request->pid;
+	request->is_body_unwanted = false;      /* by the one that is gone */
 	if (request->client == NULL || request->state == REQUEST_ENDING) {
 		request->state = REQUEST_OVER;
 		check_over(request);
@@ -669,4 +675,6 @@ void request_kill(struct request *request, int signal)
 {
 	if (request->backend != NULL)
 		request->backend->kill(request, signal);
+	else if (request->client != NULL)
+		request_fail(request, 503, "Retry-After: 1\r\n", "the host stopped before a handler had the request");
 }

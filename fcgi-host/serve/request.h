@@ -11,6 +11,7 @@
 #include "serve/answer.h"
 #include "serve/backend.h"
 #include "serve/body.h"
+#include "serve/figures.h"
 #include "serve/host.h"
 #include "serve/site.h"
 #include "wire/cgi_request.h"
@@ -50,8 +51,9 @@ struct request {
 	char id[40];                    /* REQUEST_ID */
 
 	struct site *site;              /* whose route it is; counted */
-	struct pool *pool;              /* of this hop */
+	struct pool *pool;              /* of this hop; held */
 	struct site *pool_site;         /* whose handler it is; counted */
+	struct figures *figures;        /* the pool's, counted: it may outlive that */
 	const struct handler_config *handler;   /* NULL without a route */
 	struct route_match match;
 	char *script_name, *path_info;  /* of this hop; ours */
@@ -84,6 +86,7 @@ struct request {
 	struct process_usage usage;
 	bool has_usage;
 	unsigned status;                /* as the client sees it; 499: it left before */
+	enum request_end end;
 	char reason[512];               /* "" when nothing went wrong */
 	struct request *next, *prev;    /* host->requests */
 };
@@ -134,7 +137,8 @@ void request_reason(struct request *request, const char *format, ...)
  * without memory or when they pass params.max. */
 struct vars *request_variables(const struct request *request, bool is_process);
 
-/* Its one line in the log: access_log.c. */
+/* Its one line in the log, and its part in the figures of its handler:
+ * access_log.c. */
 void request_log(const struct request *request);
 
 /* 502: the header is bad, however the process ends. */

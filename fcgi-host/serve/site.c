@@ -31,7 +31,7 @@ struct site *site_new(struct host *host, struct config *config, uint32_t generat
 int site_make_pool(struct site *site, unsigned number, struct err *err)
 {
 	struct host *host = site->host;
-	struct pool *pool = pool_new(&site->config->handlers[number], site->generation, host->loop, host->spawner, host->folder, err);
+	struct pool *pool = pool_new(&site->config->handlers[number], site->generation, &host->budget, host->loop, host->spawner, host->folder, err);
 
 	if (pool == NULL)
 		return -1;

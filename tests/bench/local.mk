@@ -1,9 +1,10 @@
 # What the benchmarks measure with; see README.md here.
-EXTRA_DIST += %D%/README.md
-check_PROGRAMS += %D%/bench_hello %D%/raw_loop %D%/spawn_bench
+EXTRA_DIST += %D%/README.md %D%/web_bench.py %D%/web_servers.py
+check_PROGRAMS += %D%/bench_hello %D%/raw_loop %D%/spawn_bench %D%/body_bench
 
 tests_bench_bench_hello_SOURCES = %D%/bench_hello.c
 tests_bench_bench_hello_LDFLAGS =
 tests_bench_raw_loop_SOURCES = %D%/raw_loop.c %D%/bench_figures.c %D%/bench_figures.h
 tests_bench_spawn_bench_SOURCES = %D%/spawn_bench.c %D%/bench_figures.c %D%/bench_figures.h
 tests_bench_spawn_bench_LDADD = $(FCGI_HOST_LIBS)
+tests_bench_body_bench_SOURCES = %D%/body_bench.c

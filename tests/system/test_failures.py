@@ -215,6 +215,13 @@ def test_after_a_broken_transfer_the_next_request_is_fine(make_host, make_front,
         assert (answer.status, answer.text, answer.complete) == (200, "hello\n", True)
 
 
+def test_mod_fcgid_makes_a_clean_500_of_a_small_answer_that_dies(make_host, make_front):
+    """What its output buffer still holds is thrown away; with FcgidOutputBufferSize 0 it would be a 200 with an error page at its end."""
+    host = make_host({"h": "printf 'Content-Type: text/plain\\n\\nsome of it\\n'; kill -KILL $$"})
+    done = make_front("mod_fcgid", host).curl("/h")
+    assert done.status == 500 and b"some of it" not in done.body, done
+
+
 def test_a_bad_exit_after_a_whole_answer_is_a_whole_answer(make_host, front):
     host = make_host({"h": "printf 'Content-Type: text/plain\\n\\nwhole'; exit 5",
                       "l": "printf 'Content-Type: text/plain\\nContent-Length: 5\\n\\nwhole'; kill -KILL $$"})

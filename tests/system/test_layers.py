@@ -69,3 +69,17 @@ def test_the_check_can_fail(folder, place, include, is_fault):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"/* a */\n# include {include}\n")
     assert bool(faults(pathlib.Path(folder))) == is_fault
+
+
+def test_the_table_for_contributors_has_the_same_layers():
+    rows = re.findall(r"^\| `fcgi-host/(\w+)` \|[^|]*\| ([^|]*) \|$", (REPO / "CONTRIBUTING.md").read_text(), re.M)
+    assert [layer for layer, _ in rows] == [layer for layer in LAYERS if list((REPO / "fcgi-host" / layer).glob("*.c"))]
+    for layer, may in rows:
+        earlier = LAYERS[:LAYERS.index(layer)]
+        allowed, _, never = may.partition("; not ")
+        if allowed == "all of the above":
+            allowed = ", ".join(earlier)
+        named = set() if allowed == "nothing of the rest" else set(allowed.split(", "))
+        forbidden = {other for place, other in NEVER if place == layer}
+        assert named - {"compare"} == {e for e in earlier if e not in forbidden and e in dict(rows)}, layer
+        assert set(filter(None, never.split(", "))) == forbidden, layer

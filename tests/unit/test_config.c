@@ -217,19 +217,32 @@ static void mistakes_in_handlers(void **state)
 	check_mistakes(mistakes);
 }
 
+static void shares_and_limits(void **state)
+{
+	static const struct mistake mistakes[] = {
+		{ "max_processes: 5\nhandlers:\n  a: {command: /b, workers: {max: 4, reserved: 4}}\n"
+		  "  b: {command: /b, workers: {max: 4, reserved: 2}}\n  c: {command: /b, workers: {max: 4, reserved: 5}}\n"
+		  "  d: {command: /b, protocol: fastcgi, limits: {cpu: 10s}}\n",
+		  "t.yaml:1:16: max_processes (5) is below the sum of workers.reserved (11)\n"
+		  "t.yaml:5:46: handlers.c.workers.reserved: workers.reserved is above workers.max\n"
+		  "t.yaml:6:53: handlers.d.limits.cpu: limits.cpu counts a process's whole life, so it is for per-request only; "
+		  "timeout.total limits a request\n" },
+		{ NULL, NULL },
+	};
+
+	(void)state;
+	check_mistakes(mistakes);
+}
+
 static void not_yet_supported(void **state)
 {
 	static const struct mistake mistakes[] = {
 		{ "handlers:\n  a: {command: /b, process: parked}\n  b: {command: /b, protocol: scgi}\n"
-		  "  c: {command: /b, limits: {memory: nonsense}, preload: auto, workers: {spare: 1, max_age: 0s, jitter: 10%}}\n"
+		  "  c: {command: /b, preload: auto}\n"
 		  "routes:\n  - {path: /s, builtin: status}\n",
 		  "t.yaml:2:29: handlers.a.process: 'parked' is not yet supported\n"
 		  "t.yaml:3:30: handlers.b.protocol: 'scgi' is not yet supported\n"
-		  "t.yaml:4:20: handlers.c: 'limits' is not yet supported\n"
-		  "t.yaml:4:48: handlers.c: 'preload' is not yet supported\n"
-		  "t.yaml:4:73: handlers.c.workers: 'workers.spare' is not yet supported\n"
-		  "t.yaml:4:83: handlers.c.workers: 'workers.max_age' is not yet supported\n"
-		  "t.yaml:4:96: handlers.c.workers: 'workers.jitter' is not yet supported\n"
+		  "t.yaml:4:20: handlers.c: 'preload' is not yet supported\n"
 		  "t.yaml:6:16: routes[1]: 'builtin' is not yet supported\n" },
 		{ NULL, NULL },
 	};
@@ -388,6 +401,7 @@ int main(void)
 		cmocka_unit_test(mistakes_in_values),
 		cmocka_unit_test(mistakes_in_handlers),
 		cmocka_unit_test(not_yet_supported),
+		cmocka_unit_test(shares_and_limits),
 		cmocka_unit_test(mistakes_in_listen),
 		cmocka_unit_test(mistakes_in_routes),
 		cmocka_unit_test(routes_that_a_method_or_a_host_tells_apart_are_fine),

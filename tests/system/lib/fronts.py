@@ -276,6 +276,7 @@ Define FCGI_HOST_PROGRAM {self.host.program}
 Define FCGI_HOST_CONFIG {self.host.config}
 {self.shipped("mod_fcgid.conf", ("FcgidIOTimeout 90", "FcgidIOTimeout {}"))}
 {self.shipped("mod_fcgid-server.conf")}
+{self.options.get("after", "")}
 """
 
 

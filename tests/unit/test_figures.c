@@ -1,0 +1,118 @@
+/* Every request is counted once, where it belongs. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "serve/figures.h"
+
+static const struct outcome no_spans = {
+	.queue_us = FIGURES_NO_SPAN, .first_byte_us = FIGURES_NO_SPAN, .total_us = FIGURES_NO_SPAN };
+
+static void add(struct figures *figures, enum request_end end, unsigned status)
+{
+	struct outcome outcome = no_spans;
+
+	outcome.end = end;
+	outcome.status = status;
+	figures_add(figures, &outcome);
+}
+
+static void classes_and_names(void **state)
+{
+	struct figures *figures = figures_new();
+	const struct totals *totals = &figures->totals;
+
+	(void)state;
+	add(figures, REQUEST_END_WHOLE, 200);
+	add(figures, REQUEST_END_WHOLE, 204);
+	add(figures, REQUEST_END_WHOLE, 302);
+	add(figures, REQUEST_END_WHOLE, 404);
+	add(figures, REQUEST_END_FAILED, 504);
+	add(figures, REQUEST_END_FAILED, 503);
+	add(figures, REQUEST_END_FAILED, 502);
+	add(figures, REQUEST_END_CLIENT_GONE, 499);
+	add(figures, REQUEST_END_BROKEN, 200);
+	add(figures, REQUEST_END_NONE, 0);
+	assert_int_equal(totals->requests, 10);
+	assert_int_equal(totals->classes[0], 3);
+	assert_int_equal(totals->classes[1], 1);
+	assert_int_equal(totals->classes[2], 2);
+	assert_int_equal(totals->classes[3], 3);
+	assert_int_equal(totals->timeouts, 1);
+	assert_int_equal(totals->refused, 1);
+	assert_int_equal(totals->bad_gateway, 1);
+	assert_int_equal(totals->client_gone, 1);
+	assert_int_equal(totals->broken, 1);
+	figures_unref(&figures);
+}
+
+static void what_a_handler_says_is_no_failure_of_ours(void **state)
+{
+	struct figures *figures = figures_new();
+
+	(void)state;
+	for (unsigned status = 502; status <= 504; status++)
+		add(figures, REQUEST_END_WHOLE, status);
+	assert_int_equal(figures->totals.classes[3], 3);
+	assert_int_equal(figures->totals.timeouts + figures->totals.refused + figures->totals.bad_gateway, 0);
+	figures_unref(&figures);
+}
+
+static void spans_that_did_not_happen_are_left_out(void **state)
+{
+	struct figures *figures = figures_new();
+	struct outcome outcome = no_spans;
+
+	(void)state;
+	outcome.queue_us = 7;
+	figures_add(figures, &outcome);
+	outcome.total_us = 30;
+	figures_add(figures, &outcome);
+	assert_int_equal(figures->spans->queue.count, 2);
+	assert_int_equal(figures->spans->first_byte.count, 0);
+	assert_int_equal(figures->spans->total.count, 1);
+	assert_int_equal(histogram_percentile(&figures->spans->total, 50), 30);
+	figures_unref(&figures);
+}
+
+static void usage_adds_up_and_memory_is_the_most(void **state)
+{
+	struct figures *figures = figures_new();
+
+	(void)state;
+	figures_add_ended(figures, &(struct process_usage){ .cpu_us = 5, .max_rss_kib = 900 });
+	figures_add_ended(figures, &(struct process_usage){ .cpu_us = 6, .max_rss_kib = 800 });
+	assert_int_equal(figures->ended.count, 2);
+	assert_int_equal(figures->ended.cpu_us, 11);
+	assert_int_equal(figures->ended.max_rss_kib, 900);
+	figures_unref(&figures);
+}
+
+static void the_last_reference_frees(void **state)
+{
+	struct figures *figures = figures_new(), *other = figures_ref(figures);
+
+	(void)state;
+	figures_unref(&figures);
+	assert_null(figures);
+	add(other, REQUEST_END_WHOLE, 200);
+	assert_int_equal(other->totals.requests, 1);
+	figures_unref(&other);
+	figures_unref(&other);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(classes_and_names),
+		cmocka_unit_test(what_a_handler_says_is_no_failure_of_ours),
+		cmocka_unit_test(spans_that_did_not_happen_are_left_out),
+		cmocka_unit_test(usage_adds_up_and_memory_is_the_most),
+		cmocka_unit_test(the_last_reference_frees),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
