@@ -76,6 +76,8 @@ static void tunnel_close(struct tunnel *tunnel)
 			close(tunnel->fds[side]);
 	}
 	free(tunnel);
+	if (bridge->listen_watch != NULL)
+		watch_set(bridge->listen_watch, WATCH_READ);
 	if (bridge->tunnels == NULL && bridge->listen_watch == NULL)
 		loop_stop(bridge->loop);
 }
@@ -286,6 +288,9 @@ static void on_connection(void *ctx, int events)
 	(void)events;
 	while ((fd = accept4(STDIN_FILENO, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
 		tunnel_open(bridge, fd);
+	/* Out of descriptors: a connection that closes gives some back. */
+	if ((errno == EMFILE || errno == ENFILE) && bridge->listen_watch != NULL && bridge->tunnels != NULL)
+		watch_set(bridge->listen_watch, 0);
 }
 
 /* Apache stops us in every restart: what has been taken is brought to its end. */

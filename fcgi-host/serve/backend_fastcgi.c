@@ -90,7 +90,8 @@ static int address_of(const struct worker *worker, const struct address *connect
 	return (*address_out)->sa_family;
 }
 
-static struct link *link_open(struct request *request, struct worker *worker, struct err *err)
+/* NULL with err; is_full: the other side's backlog is full. */
+static struct link *link_open(struct request *request, struct worker *worker, bool *is_full_out, struct err *err)
 {
 	const struct sockaddr *address;
 	socklen_t address_len;
@@ -111,6 +112,7 @@ static struct link *link_open(struct request *request, struct worker *worker, st
 	}
 	if (connect(link->fd, address, address_len) < 0) {
 		if (errno != EINPROGRESS) {
+			*is_full_out = errno == EAGAIN;
 			err_set_errno(err, errno, "connect to %s",
 				worker != NULL ? worker->address.sun_path : request->handler->connect.text);
 			link_close(link);
@@ -680,12 +682,12 @@ static void free_request(struct request *request)
 	request->backend_data = NULL;
 }
 
-static void fail_start(struct fcgi_request *f, const struct err *err)
+static void fail_start(struct fcgi_request *f, bool is_full, const struct err *err)
 {
 	struct request *request = f->request;
 
 	hand_back(f, true);
-	if (request->handler->connect.text != NULL)
+	if (request->handler->connect.text != NULL && !is_full)
 		request_fail_to_connect(request, "%s", err->text);
 	else
 		request_fail_to_start(request, "%s", err->text);
@@ -695,6 +697,7 @@ static void start(struct request *request, const struct pool_result *grant)
 {
 	struct fcgi_request *f = calloc(1, sizeof(*f));
 	struct err err = { "no memory for a request" };
+	bool is_full = false;
 
 	if (f == NULL) {
 		pool_release(request->pool, grant->worker, true);
@@ -714,9 +717,9 @@ static void start(struct request *request, const struct pool_result *grant)
 	f->is_confirmed = f->link != NULL || f->worker == NULL;
 	f->link_was_kept = f->link != NULL;
 	if (f->link == NULL)
-		f->link = link_open(request, f->worker, &err);
+		f->link = link_open(request, f->worker, &is_full, &err);
 	if (f->link == NULL || queue_start(f) < 0) {
-		fail_start(f, &err);
+		fail_start(f, is_full, &err);
 		return;
 	}
 	f->link->owner = f;

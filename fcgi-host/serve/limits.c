@@ -58,6 +58,9 @@ static struct limit next_limit(const struct request *request)
 	consider(&next, "total", request->begun_ns, handler->timeout.total_ms);
 	if (request->state == REQUEST_SPOOLING)
 		consider(&next, "idle", request->progress_ns, handler->timeout.idle_ms);
+	/* A worker that has said all but END_REQUEST serves nobody else. */
+	if (request->state == REQUEST_RUNNING && request->answer.state == ANSWER_SENT && handler->process == PROCESS_PERSISTENT)
+		consider(&next, "idle", later(request->progress_ns, request->answered_ns), handler->timeout.idle_ms);
 	if (request->state == REQUEST_STARTING)
 		consider(&next, "start", request->granted_ns, handler->timeout.start_ms);
 	if ((request->state == REQUEST_RUNNING || request->answer.state == ANSWER_BAD) && request->answer.state != ANSWER_SENT)

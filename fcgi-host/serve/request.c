@@ -615,7 +615,7 @@ void request_on_start_failed(struct request *request, enum spawn_step step, int 
 	else if (step == SPAWN_STEP_FORK || step == SPAWN_STEP_LOST || errnum == EAGAIN || errnum == ENOMEM ||
 		 errnum == EMFILE || errnum == ENFILE)
 		request_fail(request, 503, "Retry-After: 1\r\n", "%s", why.text);
-	else if (request->handler->scripts != NULL && step == SPAWN_STEP_PROGRAM)
+	else if (request->handler->scripts != NULL && (step == SPAWN_STEP_PROGRAM || (step == SPAWN_STEP_EXEC && errnum == EACCES)))
 		request_fail(request, errnum == ENOENT ? 404 : 403, NULL, "%s", why.text);
 	else
 		request_fail(request, 502, NULL, "%s", why.text);

@@ -25,11 +25,10 @@ static bool is_below(const char *folder, const char *file)
 	return is;
 }
 
-static enum script_result check_file(const char *folder, const char *file)
+/* Whether its own user may run it, exec will tell. */
+static enum script_result check_file(const char *folder, const char *file, const struct stat *st)
 {
-	if (!is_below(folder, file) || access(file, X_OK) < 0)
-		return SCRIPT_FORBIDDEN;
-	return SCRIPT_FOUND;
+	return is_below(folder, file) && (st->st_mode & 0111) != 0 ? SCRIPT_FOUND : SCRIPT_FORBIDDEN;
 }
 
 static bool is_dots(const char *segment, size_t len)
@@ -61,7 +60,7 @@ enum script_result script_find(const char *folder, const char *path_info, struct
 			return SCRIPT_FORBIDDEN;
 		snprintf(out->path, sizeof(out->path), "%.*s", (int)end - 1, path_info + 1);
 		out->taken = end;
-		return check_file(folder, file);
+		return check_file(folder, file, &st);
 	}
 	return SCRIPT_MISSING;
 }

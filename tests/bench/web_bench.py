@@ -206,7 +206,7 @@ def loop_block(setup, direction, size):
 def measure_exact(setup, options, report):
     report.title("Exact figures, a request: everything behind nginx")
     host = [setup.relay, *setup.spawners]
-    fcgiwrap = setup.services["fcgiwrap"].pids
+    fcgiwrap = setup.services["fcgiwrap"].living()      # it replaces those that a lost connection has ended
     count = options.starts
     for at_once in (1, 4):
         ours = perf_through(setup, host, "per-request", count, at_once)

@@ -18,6 +18,7 @@ from lib.handlers import HELLO
 from lib.wait import wait_until
 from test_persistent_workers import in_parallel, pid_of
 from test_reload import all_workers, reload, rewrite, says, versioned, worker
+from test_status import STATES, status
 
 FAILURES = 2000
 CLIENTS = 8
@@ -127,6 +128,8 @@ def test_two_thousand_failures_leave_nothing_behind(make_host, fastcgi_program):
 
     wait_until(is_quiet, 20, "the end of every process: " + "; ".join(map(proc.describe, host.children())))
     wait_until(lambda: host.descriptors() == before, 10, f"the descriptors of the start: {before}, now {host.descriptors()}")
+    for handler in status(host)["handlers"]:
+        assert {handler["processes"][s] for s in STATES} == {0} and handler["waiting"] == 0, handler
     # A pause after early deaths may be running; then it is as at the start.
     wait_until(lambda: host.request("/w").status == 200, 35, "an answer")
     assert [host.request(path).status for path in ("/w", "/small") for _ in range(10)] == [200] * 20

@@ -1,8 +1,10 @@
 """What README.md and doc/ show works as it is written."""
+import contextlib
 import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import time
 import urllib.error
@@ -303,5 +305,6 @@ def test_the_first_own_route_step_by_step(folder):
         for process in [*running, host]:
             end(process)
         for pid in proc.marked(folder):     # the host that the bridge started
-            os.kill(pid, 15)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
         wait_until(lambda: not [p for p in proc.marked(folder) if proc.is_alive(p)], 20, "the end of every process")

@@ -223,10 +223,9 @@ static void shares_and_limits(void **state)
 		{ "max_processes: 5\nhandlers:\n  a: {command: /b, workers: {max: 4, reserved: 4}}\n"
 		  "  b: {command: /b, workers: {max: 4, reserved: 2}}\n  c: {command: /b, workers: {max: 4, reserved: 5}}\n"
 		  "  d: {command: /b, protocol: fastcgi, limits: {cpu: 10s}}\n",
-		  "t.yaml:1:16: max_processes (5) is below the sum of workers.reserved (11)\n"
-		  "t.yaml:5:46: handlers.c.workers.reserved: workers.reserved is above workers.max\n"
-		  "t.yaml:6:53: handlers.d.limits.cpu: limits.cpu counts a process's whole life, so it is for per-request only; "
-		  "timeout.total limits a request\n" },
+		  "t.yaml:1:1: max_processes (5) is below the sum of workers.reserved (11)\n"
+		  "t.yaml:5:48: handlers.c: workers.reserved is above workers.max\n"
+		  "t.yaml:6:53: handlers.d: limits.cpu counts a process's whole life, so it is for per-request only; timeout.total limits a request\n" },
 		{ NULL, NULL },
 	};
 

@@ -356,6 +356,8 @@ static void a_program_that_is_not_there_is_an_answer_at_once_to_all(void **state
 	struct customer customers[4] = { 0 };
 
 	(void)state;
+	if (is_under_valgrind())
+		skip();
 	pool_fixture_init(&fixture, "serve");
 	fixture.base.handler.workers.min = 1;
 	pool_fixture_program(&fixture, false);
@@ -379,6 +381,8 @@ static void while_others_work_a_start_that_fails_is_not_tried_in_a_circle(void *
 	struct customer first = { 0 }, second = { 0 };
 
 	(void)state;
+	if (is_under_valgrind())
+		skip();
 	pool_fixture_init(&fixture, "serve");
 	fixture.base.handler.queue.timeout_ms = 700;
 	pool_fixture_begin(&fixture);
@@ -401,6 +405,8 @@ static void while_others_work_who_waits_gets_the_next_that_is_free(void **state)
 	struct customer first = { 0 }, second = { 0 };
 
 	(void)state;
+	if (is_under_valgrind())
+		skip();
 	pool_fixture_init(&fixture, "serve");
 	pool_fixture_begin(&fixture);
 	customer_come(&first, &fixture);

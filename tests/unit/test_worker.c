@@ -185,6 +185,8 @@ static void a_program_that_is_not_there_is_a_failed_start(void **state)
 	struct worker *worker;
 
 	(void)state;
+	if (is_under_valgrind())
+		skip();
 	pool_fixture_init(&fixture, "serve");
 	pool_fixture_program(&fixture, false);
 	pool_fixture_begin(&fixture);
