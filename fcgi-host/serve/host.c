@@ -385,12 +385,10 @@ static int open_host(struct host *host, struct config *config, const struct inhe
 		return -1;
 	if (open_listeners(host, inherited, err) < 0 || make_folder(host, err) < 0)
 		return -1;
+	open_control(host);     /* while we are root: who asks sees that, and no stranger in our place */
 	if (identity_assume(&host->site->config->user, err) < 0)
 		return -1;
-	if (open_pools(host, err) < 0 || open_signals(host, err) < 0)
-		return -1;
-	open_control(host);
-	return 0;
+	return open_pools(host, err) < 0 || open_signals(host, err) < 0 ? -1 : 0;
 }
 
 /* One more TERM may not end us in the middle of the clean-up. */

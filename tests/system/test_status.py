@@ -4,6 +4,7 @@ import json
 import os
 import socket
 import statistics
+import subprocess
 import threading
 import time
 
@@ -325,3 +326,30 @@ def test_answered_while_the_host_stops(make_host):
     (host.scratch / "go").write_text("")
     assert held.answer().status == 200
     assert host.process.wait(10) == 0
+
+
+def test_a_stranger_in_the_place_of_the_host_is_not_believed(make_host, folder):
+    """Any user may bind the name while no host runs: the command says who answers."""
+    host = make_host({"h": HELLO}, start=False)
+    program = folder / "stranger.py"
+    program.write_text(
+        "import os, socket, sys\n"
+        "digest = 0xcbf29ce484222325\n"
+        "for c in os.path.realpath(sys.argv[1]).encode():\n"
+        "    digest = ((digest ^ c) * 0x100000001b3) % (1 << 64)\n"
+        "s = socket.socket(socket.AF_UNIX)\n"
+        "os.setgid(65534), os.setuid(65534)\n"
+        "s.bind('\\0fcgi-host/%016x' % digest)\n"
+        "s.listen()\n"
+        "print('ready', flush=True)\n"
+        "c, _ = s.accept()\n"
+        "c.recv(100)\n")
+    stranger = subprocess.Popen(["/usr/bin/python3", str(program), str(host.config)], stdout=subprocess.PIPE, text=True)
+    try:
+        assert stranger.stdout.readline() == "ready\n"
+        done = host.command("status", "-c", str(host.config))
+        assert done.returncode == 1
+        assert b"65534" in done.stderr and str(stranger.pid).encode() in done.stderr
+    finally:
+        stranger.kill()
+        stranger.wait()
