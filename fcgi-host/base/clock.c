@@ -1,6 +1,6 @@
 #include "base/clock.h"
 
-#include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 uint64_t clock_monotonic_ns(void)
@@ -13,12 +13,22 @@ uint64_t clock_monotonic_ns(void)
 
 void clock_stamp(char *out, size_t out_size)
 {
+	static char text[] = "1970-01-01T00:00:00.000Z";
+	static time_t second = -1;
 	struct timespec now;
 	struct tm utc;
-	char date[32];
+	long ms;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	gmtime_r(&now.tv_sec, &utc);
-	strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &utc);
-	snprintf(out, out_size, "%s.%03dZ", date, (int)(now.tv_nsec / 1000000));
+	if (now.tv_sec != second) {
+		gmtime_r(&now.tv_sec, &utc);
+		strftime(text, 20, "%Y-%m-%dT%H:%M:%S", &utc);
+		text[19] = '.';
+		second = now.tv_sec;
+	}
+	ms = now.tv_nsec / 1000000;
+	text[20] = (char)('0' + ms / 100);
+	text[21] = (char)('0' + ms / 10 % 10);
+	text[22] = (char)('0' + ms % 10);
+	memcpy(out, text, out_size < sizeof(text) ? out_size : sizeof(text));
 }

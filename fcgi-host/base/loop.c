@@ -1,39 +1,53 @@
 #include "base/loop.h"
 
+#include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 #include <uv.h>
 
+enum {
+	EVENTS_PER_TURN = 128,
+	BATCHES_PER_TURN = 16,  /* of deferred calls, before descriptors have their turn */
+};
+
+/* Descriptors are watched by an epoll of ours, because libuv's costs twice the
+ * system calls for those that live for one request; libuv, with its timers and
+ * signals, is one descriptor in it. */
 struct loop {
-	uv_loop_t uv;
-	uv_idle_t idle;         /* runs only while deferred calls wait, so that the loop does not block */
+	uv_loop_t uv;           /* first, so that a timer finds the loop */
+	uv_async_t anchor;      /* keeps libuv willing to wait */
+	int epoll_fd;
+	bool is_stopped;
 	struct defer deferred;  /* head of a ring */
+	struct watch *dead;     /* freed in this turn: events of theirs may still be at hand */
+	struct timer *spare;    /* timers that are free: closing one takes libuv a turn */
 };
 
 struct watch {
-	uv_poll_t uv;
-	watch_fn *on_event;
+	struct loop *loop;
+	watch_fn *on_event;     /* NULL once it is dead */
 	void *ctx;
-	int events;
+	int fd;
+	int events;             /* what is watched, 0: it is not in the epoll */
+	struct watch *next;     /* among the dead */
 };
 
 struct timer {
 	uv_timer_t uv;
 	timer_fn *on_timer;
 	void *ctx;
+	struct timer *next;     /* among the spare ones */
 };
 
-/* Calls that are deferred while the batch runs wait for the next round; one
- * that is cancelled meanwhile leaves the batch. */
-static void run_deferred(uv_idle_t *idle)
+/* Calls that are deferred while the batch runs wait for the next one; one that
+ * is cancelled meanwhile leaves the batch. */
+static void run_deferred(struct loop *loop)
 {
-	struct loop *loop = idle->data;
-	struct defer batch;
+	struct defer batch = loop->deferred;
 
-	uv_idle_stop(idle);
-	if (loop->deferred.next == &loop->deferred)
-		return;
-	batch = loop->deferred;
 	batch.next->prev = batch.prev->next = &batch;
 	loop->deferred.next = loop->deferred.prev = &loop->deferred;
 	while (batch.next != &batch) {
@@ -42,6 +56,26 @@ static void run_deferred(uv_idle_t *idle)
 		defer_cancel(defer);
 		defer->on_call(defer->ctx);
 	}
+}
+
+static bool has_deferred(const struct loop *loop)
+{
+	return loop->deferred.next != &loop->deferred;
+}
+
+static void on_anchor(uv_async_t *async)
+{
+	(void)async;
+}
+
+static int open_epoll(struct loop *loop, struct err *err)
+{
+	struct epoll_event event = { .events = EPOLLIN };       /* no watch: it is libuv */
+
+	loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (loop->epoll_fd < 0 || epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, uv_backend_fd(&loop->uv), &event) < 0)
+		return err_set_errno(err, errno, "event loop");
+	return 0;
 }
 
 struct loop *loop_new(struct err *err)
@@ -60,9 +94,25 @@ struct loop *loop_new(struct err *err)
 		return NULL;
 	}
 	loop->deferred.next = loop->deferred.prev = &loop->deferred;
-	uv_idle_init(&loop->uv, &loop->idle);
-	loop->idle.data = loop;
+	uv_async_init(&loop->uv, &loop->anchor, on_anchor);
+	if (open_epoll(loop, err) < 0)
+		loop_free(&loop);
 	return loop;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+	free(handle->data);
+}
+
+static void bury(struct loop *loop)
+{
+	while (loop->dead != NULL) {
+		struct watch *watch = loop->dead;
+
+		loop->dead = watch->next;
+		free(watch);
+	}
 }
 
 void loop_free(struct loop **loop)
@@ -71,22 +121,73 @@ void loop_free(struct loop **loop)
 
 	if (l == NULL)
 		return;
-	uv_close((uv_handle_t *)&l->idle, NULL);
+	bury(l);
+	for (struct timer *timer = l->spare; timer != NULL; timer = timer->next)
+		uv_close((uv_handle_t *)&timer->uv, on_closed);
+	uv_close((uv_handle_t *)&l->anchor, NULL);
 	uv_run(&l->uv, UV_RUN_NOWAIT);          /* closing handles are freed here */
 	uv_run(&l->uv, UV_RUN_NOWAIT);
 	uv_loop_close(&l->uv);
+	if (l->epoll_fd >= 0)
+		close(l->epoll_fd);
 	free(l);
 	*loop = NULL;
 }
 
+/* An error is told as everything: a read or write then says which. */
+static void tell(struct watch *watch, uint32_t events)
+{
+	bool is_error = (events & (EPOLLERR | EPOLLHUP)) != 0;
+	int seen = is_error ? WATCH_READ | WATCH_WRITE | WATCH_HANGUP : 0;
+
+	if (watch->on_event == NULL)
+		return;
+	if (events & EPOLLIN)
+		seen |= WATCH_READ;
+	if (events & EPOLLOUT)
+		seen |= WATCH_WRITE;
+	if (events & EPOLLRDHUP)
+		seen |= WATCH_HANGUP;
+	watch->on_event(watch->ctx, seen);
+}
+
+static void wait_for_events(struct loop *loop)
+{
+	struct epoll_event events[EVENTS_PER_TURN];
+	bool is_uv_due = false;
+	int timeout, count;
+
+	uv_update_time(&loop->uv);
+	timeout = has_deferred(loop) ? 0 : uv_backend_timeout(&loop->uv);
+	count = epoll_wait(loop->epoll_fd, events, EVENTS_PER_TURN, timeout);
+	for (int i = 0; i < count; i++) {
+		if (events[i].data.ptr == NULL)
+			is_uv_due = true;
+		else
+			tell(events[i].data.ptr, events[i].events);
+	}
+	uv_update_time(&loop->uv);
+	if (is_uv_due || uv_backend_timeout(&loop->uv) == 0)
+		uv_run(&loop->uv, UV_RUN_NOWAIT);
+}
+
 int loop_run(struct loop *loop)
 {
-	return uv_run(&loop->uv, UV_RUN_DEFAULT);
+	loop->is_stopped = false;
+	uv_run(&loop->uv, UV_RUN_NOWAIT);       /* registers the signals */
+	while (!loop->is_stopped) {
+		for (int i = 0; i < BATCHES_PER_TURN && has_deferred(loop); i++)
+			run_deferred(loop);
+		bury(loop);
+		if (!loop->is_stopped)
+			wait_for_events(loop);
+	}
+	return 0;
 }
 
 void loop_stop(struct loop *loop)
 {
-	uv_stop(&loop->uv);
+	loop->is_stopped = true;
 }
 
 struct uv_loop_s *loop_uv(struct loop *loop)
@@ -94,90 +195,69 @@ struct uv_loop_s *loop_uv(struct loop *loop)
 	return &loop->uv;
 }
 
-static void on_closed(uv_handle_t *handle)
-{
-	free(handle->data);
-}
-
-static void start_poll(struct watch *watch);
-
-static void on_poll(uv_poll_t *poll, int status, int events)
-{
-	struct watch *watch = poll->data;
-	int seen = 0;
-
-	if (watch->on_event == NULL)
-		return;
-	if (status < 0) {
-		/* A read or write tells the error, but what came before it is read
-		 * first, and libuv has stopped watching. */
-		start_poll(watch);
-		seen |= WATCH_READ | WATCH_WRITE | WATCH_HANGUP;
-	}
-	if (events & UV_READABLE)
-		seen |= WATCH_READ;
-	if (events & UV_WRITABLE)
-		seen |= WATCH_WRITE;
-	if (events & UV_DISCONNECT)
-		seen |= WATCH_HANGUP;
-	watch->on_event(watch->ctx, seen);
-}
-
 struct watch *watch_new(struct loop *loop, int fd, watch_fn *on_event, void *ctx, struct err *err)
 {
 	struct watch *watch = calloc(1, sizeof(*watch));
-	int status;
+	int on = 1;
 
 	if (watch == NULL) {
 		err_set(err, "no memory to watch a descriptor");
 		return NULL;
 	}
-	watch->on_event = on_event;
-	watch->ctx = ctx;
-	status = uv_poll_init(&loop->uv, &watch->uv, fd);
-	if (status < 0) {
-		err_set(err, "cannot watch a descriptor: %s", uv_strerror(status));
+	if (ioctl(fd, FIONBIO, &on) < 0) {
+		err_set_errno(err, errno, "cannot watch a descriptor");
 		free(watch);
 		return NULL;
 	}
-	watch->uv.data = watch;
+	watch->loop = loop;
+	watch->on_event = on_event;
+	watch->ctx = ctx;
+	watch->fd = fd;
 	return watch;
-}
-
-static void start_poll(struct watch *watch)
-{
-	int uv_events = 0;
-
-	if (watch->events & WATCH_READ)
-		uv_events |= UV_READABLE;
-	if (watch->events & WATCH_WRITE)
-		uv_events |= UV_WRITABLE;
-	if (watch->events & WATCH_HANGUP)
-		uv_events |= UV_DISCONNECT;
-	if (uv_events == 0)
-		uv_poll_stop(&watch->uv);
-	else
-		uv_poll_start(&watch->uv, uv_events, on_poll);
 }
 
 void watch_set(struct watch *watch, int events)
 {
+	struct epoll_event event = { .data.ptr = watch };
+	int what = watch->events == 0 ? EPOLL_CTL_ADD : events == 0 ? EPOLL_CTL_DEL : EPOLL_CTL_MOD;
+
 	if (watch->events == events)
 		return;
-	watch->events = events;
-	start_poll(watch);
+	if (events & WATCH_READ)
+		event.events |= EPOLLIN;
+	if (events & WATCH_WRITE)
+		event.events |= EPOLLOUT;
+	if (events & WATCH_HANGUP)
+		event.events |= EPOLLRDHUP;
+	if (epoll_ctl(watch->loop->epoll_fd, what, watch->fd, &event) == 0)
+		watch->events = events;
+}
+
+static void kill_watch(struct watch **watch)
+{
+	struct watch *w = *watch;
+
+	w->on_event = NULL;
+	w->next = w->loop->dead;
+	w->loop->dead = w;
+	*watch = NULL;
 }
 
 void watch_free(struct watch **watch)
 {
-	struct watch *w = *watch;
-
-	if (w == NULL)
+	if (*watch == NULL)
 		return;
-	w->on_event = NULL;
-	uv_poll_stop(&w->uv);
-	uv_close((uv_handle_t *)&w->uv, on_closed);
-	*watch = NULL;
+	watch_set(*watch, 0);
+	kill_watch(watch);
+}
+
+void watch_close(struct watch **watch, int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+	if (*watch != NULL)
+		kill_watch(watch);
 }
 
 static void on_uv_timer(uv_timer_t *uv)
@@ -190,14 +270,19 @@ static void on_uv_timer(uv_timer_t *uv)
 
 struct timer *timer_new(struct loop *loop, timer_fn *on_timer, void *ctx)
 {
-	struct timer *timer = calloc(1, sizeof(*timer));
+	struct timer *timer = loop->spare;
 
-	if (timer == NULL)
-		return NULL;
+	if (timer != NULL) {
+		loop->spare = timer->next;
+	} else {
+		timer = calloc(1, sizeof(*timer));
+		if (timer == NULL)
+			return NULL;
+		uv_timer_init(&loop->uv, &timer->uv);
+		timer->uv.data = timer;
+	}
 	timer->on_timer = on_timer;
 	timer->ctx = ctx;
-	uv_timer_init(&loop->uv, &timer->uv);
-	timer->uv.data = timer;
 	return timer;
 }
 
@@ -216,12 +301,15 @@ void timer_clear(struct timer *timer)
 void timer_free(struct timer **timer)
 {
 	struct timer *t = *timer;
+	struct loop *loop;
 
 	if (t == NULL)
 		return;
+	loop = (struct loop *)t->uv.loop;
 	t->on_timer = NULL;
 	uv_timer_stop(&t->uv);
-	uv_close((uv_handle_t *)&t->uv, on_closed);
+	t->next = loop->spare;
+	loop->spare = t;
 	*timer = NULL;
 }
 
@@ -235,7 +323,6 @@ void defer_call(struct loop *loop, struct defer *defer, void (*on_call)(void *ct
 	defer->prev = loop->deferred.prev;
 	defer->prev->next = defer;
 	loop->deferred.prev = defer;
-	uv_idle_start(&loop->idle, run_deferred);
 }
 
 void defer_cancel(struct defer *defer)

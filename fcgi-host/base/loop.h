@@ -1,9 +1,9 @@
 /*
  * loop.h - the event loop: watched descriptors, timers and deferred calls.
  *
- * A thin layer over libuv that takes its asynchronous closing away: after
- * watch_free() or timer_free() no callback of it runs any more and the owner
- * may free everything at once.
+ * libuv keeps the timers and the signals; descriptors have an epoll of their own,
+ * see loop.c.  After watch_free(), watch_close() or timer_free() no callback of it
+ * runs any more and the owner may free everything at once.
  */
 #ifndef FCGI_HOST_BASE_LOOP_H
 #define FCGI_HOST_BASE_LOOP_H
@@ -25,13 +25,16 @@ int loop_run(struct loop *loop);        /* until loop_stop() */
 void loop_stop(struct loop *loop);
 struct uv_loop_s *loop_uv(struct loop *loop);   /* for signal handles */
 
-/* Does not own fd: close it after watch_free().  Sets it non-blocking.
+/* Does not own fd: close it after watch_free(), or by watch_close().  Sets it non-blocking.
  * `events` is a set of enum watch_events; all of them come for an error on the
- * descriptor, again and again until it is read, or the watch set or freed.  NULL with err when the loop refuses. */
+ * descriptor, again and again until it is read, or the watch set or freed.  NULL with err. */
 typedef void watch_fn(void *ctx, int events);
 struct watch *watch_new(struct loop *loop, int fd, watch_fn *on_event, void *ctx, struct err *err);
 void watch_set(struct watch *watch, int events);        /* 0 stops it */
 void watch_free(struct watch **watch);                  /* NULL inside is fine */
+/* The same, and closes *fd, which no other descriptor may stand for: that spares
+ * taking it out of the watch first. */
+void watch_close(struct watch **watch, int *fd);
 
 /* One shot.  timer_set() on a running timer moves it. */
 typedef void timer_fn(void *ctx);

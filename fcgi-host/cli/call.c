@@ -4,6 +4,7 @@
  * Plays the web server's part: sends the variables that one would send, and
  * moves both bodies at once, so that neither side can wait for the other.
  */
+#include "cli/call_body.h"
 #include "cli/cli.h"
 #include "base/bytes.h"
 #include "base/text.h"
@@ -15,7 +16,6 @@
 
 #include <errno.h>
 #include <fastcgi.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -23,7 +23,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { REQUEST_ID = 1, PIECE_BYTES = 32768, OUT_MAX = 4 << 20, VARS_MAX = 1 << 20, HEADER_MAX = 1 << 20 };
@@ -43,8 +42,7 @@ struct call {
 	struct bytes out;               /* records waiting to be sent */
 	struct fcgi_decoder decoder;
 	struct cgi_header header;
-	uint8_t end_body[FCGI_BODY_BYTES];
-	size_t end_len;
+	struct fcgi_fixed end_body;     /* of END_REQUEST */
 	uint64_t answer_bytes;          /* of the answer's body so far */
 	bool is_ended;                  /* END_REQUEST has come */
 };
@@ -173,64 +171,12 @@ static void set_vars(struct call *call)
 	}
 }
 
-/* The descriptor of a temporary file, at its beginning; `file` is closed. */
-static int end_spool(FILE *file, bool is_whole)
-{
-	int fd = -1;
-
-	if (file != NULL && is_whole && fflush(file) == 0)
-		fd = dup(fileno(file));
-	if (fd < 0 || lseek(fd, 0, SEEK_SET) != 0)
-		complain("the body cannot be stored: %s", strerror(errno));
-	if (file != NULL)
-		fclose(file);
-	return fd;
-}
-
-static int spool_text(const char *text)
-{
-	FILE *file = tmpfile();
-
-	return end_spool(file, file != NULL && fputs(text, file) >= 0);
-}
-
-/* The length of the body must be known before it is sent. */
-static int spool_stream(int from)
-{
-	FILE *file = tmpfile();
-	char piece[PIECE_BYTES];
-	ssize_t got = -1;
-
-	while (file != NULL && (got = read(from, piece, sizeof(piece))) > 0)
-		if (fwrite(piece, 1, (size_t)got, file) != (size_t)got)
-			break;
-	return end_spool(file, got == 0);
-}
-
 static int open_body(struct call *call)
 {
-	const char *file = call->data + 1;
-	struct stat st;
+	struct err err;
 
-	if (call->data[0] != '@') {
-		call->body_fd = spool_text(call->data);
-	} else if (strcmp(file, "-") == 0) {
-		call->body_fd = spool_stream(STDIN_FILENO);
-	} else {
-		call->body_fd = open(file, O_RDONLY | O_CLOEXEC);
-		if (call->body_fd < 0)
-			return complain("%s: %s", file, strerror(errno));
-		if (fstat(call->body_fd, &st) == 0 && !S_ISREG(st.st_mode)) {
-			int stream = call->body_fd;
-
-			call->body_fd = spool_stream(stream);
-			close(stream);
-		}
-	}
-	if (call->body_fd < 0 || fstat(call->body_fd, &st) != 0)
-		return -1;
-	call->body_left = (uint64_t)st.st_size;
-	return 0;
+	call->body_fd = call_body_open(call->data, &call->body_left, &err);
+	return call->body_fd < 0 ? complain("%s", err.text) : 0;
 }
 
 static int open_host(struct call *call, const struct address *address)
@@ -362,16 +308,12 @@ static int take_stdout(struct call *call, struct slice content)
 
 static int take_content(struct call *call, struct slice content)
 {
-	size_t room = sizeof(call->end_body) - call->end_len;
-
 	if (call->decoder.type == FCGI_STDOUT)
 		return take_stdout(call, content);
 	if (call->decoder.type == FCGI_STDERR)
 		fwrite(content.ptr, 1, content.len, stderr);
-	if (call->decoder.type == FCGI_END_REQUEST) {
-		memcpy(call->end_body + call->end_len, content.ptr, content.len < room ? content.len : room);
-		call->end_len += content.len < room ? content.len : room;
-	}
+	if (call->decoder.type == FCGI_END_REQUEST)
+		fcgi_fixed_put(&call->end_body, content);
 	return 0;
 }
 
@@ -440,7 +382,7 @@ static int check_answer(const struct call *call)
 	const struct cgi_header *header = &call->header;
 	struct fcgi_end end;
 
-	fcgi_get_end(call->end_body, &end);
+	fcgi_get_end(call->end_body.bytes, &end);
 	if (end.protocol_status != FCGI_REQUEST_COMPLETE)
 		return complain("the host refused the request: %s", end.protocol_status < 4
 			? protocol_status[end.protocol_status] : "unknown protocol status");

@@ -1,8 +1,9 @@
-# One file per command.
+# One file per command, and what they share.
 fcgi_host_libfcgihost_a_SOURCES += \
 	%D%/ask.c \
 	%D%/bridge.c \
 	%D%/call.c \
+	%D%/call_body.c %D%/call_body.h \
 	%D%/check.c \
 	%D%/cli.h \
 	%D%/common.c \

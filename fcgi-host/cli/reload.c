@@ -5,11 +5,11 @@
 #include "cli/cli.h"
 
 #include "base/bytes.h"
-#include "base/text.h"
 #include "config/config.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include <unistd.h>
 
 enum { ANSWER_MAX_BYTES = 4 * 1024 * 1024 };

@@ -10,7 +10,6 @@
 #include "serve/identity.h"
 #include "serve/listener.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,6 @@
 #include "config/address.h"
 
 #include <arpa/inet.h>
-#include <ctype.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>

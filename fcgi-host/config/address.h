@@ -5,7 +5,6 @@
 #ifndef FCGI_HOST_CONFIG_ADDRESS_H
 #define FCGI_HOST_CONFIG_ADDRESS_H
 
-#include "base/text.h"
 #include "config/config.h"
 
 bool address_is_same(const struct address *a, const struct address *b);

@@ -5,7 +5,6 @@
 
 #include <stdarg.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { REPORT_MAX_BYTES = 4 * 1024 * 1024, WHAT_MAX_BYTES = 1024 };
 

@@ -56,7 +56,10 @@ enum { QUANTITY_TEXT_BYTES = 32 };
 void size_to_text(uint64_t bytes, char out[QUANTITY_TEXT_BYTES]);
 void time_to_text(uint64_t ms, char out[QUANTITY_TEXT_BYTES]);
 
-/* Used by other kinds.  A list of texts, or one text alone. */
+/* Used by other kinds.  A text. */
+void text_print(struct printer *printer, const struct key *key, const void *field);
+void text_fini(void *field);
+/* A list of texts, or one text alone. */
 int texts_read(const struct site *site, char ***out);
 void texts_print(struct printer *printer, const struct key *key, const void *field);
 void texts_fini(void *field);

@@ -5,26 +5,7 @@
 #include "config/pattern.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
-
-static void text_print(struct printer *printer, const struct key *key, const void *field)
-{
-	const char *text = *(char *const *)field;
-
-	if (text == NULL)
-		return;
-	key_print(printer, key);
-	printer_text(printer, text);
-}
-
-static void text_fini(void *field)
-{
-	char **text = field;
-
-	free(*text);
-	*text = NULL;
-}
 
 static int path_read(const struct site *site, void *field)
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void text_fini(void *field)
+void text_fini(void *field)
 {
 	char **text = field;
 
@@ -14,7 +14,7 @@ static void text_fini(void *field)
 	*text = NULL;
 }
 
-static void text_print(struct printer *printer, const struct key *key, const void *field)
+void text_print(struct printer *printer, const struct key *key, const void *field)
 {
 	const char *text = *(char *const *)field;
 

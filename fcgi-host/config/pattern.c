@@ -177,6 +177,13 @@ bool pattern_is_same(const char *a, const char *b)
 	}
 }
 
+bool route_is_same_place(const struct route_config *a, const struct route_config *b)
+{
+	if ((a->host == NULL) != (b->host == NULL) || (a->host != NULL && strcasecmp(a->host, b->host) != 0))
+		return false;
+	return pattern_is_same(a->path, b->path);
+}
+
 bool methods_take(char *const *methods, const char *method)
 {
 	if (methods == NULL)

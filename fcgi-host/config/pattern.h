@@ -39,6 +39,9 @@ uint32_t pattern_hash(const char *path, const char *host);      /* host may be N
 /* Do both match the same paths, whatever their names are called? */
 bool pattern_is_same(const char *a, const char *b);
 
+/* The same, and the same host. */
+bool route_is_same_place(const struct route_config *a, const struct route_config *b);
+
 /* Lists end with NULL; NULL is every method; GET stands for HEAD too. */
 bool methods_overlap(char *const *a, char *const *b);
 bool methods_take(char *const *methods, const char *method);

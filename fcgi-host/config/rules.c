@@ -237,18 +237,11 @@ struct same_routes {
 	size_t mask;
 };
 
-static bool is_same_place(const struct route_config *a, const struct route_config *b)
-{
-	if ((a->host == NULL) != (b->host == NULL) || (a->host != NULL && strcmp(a->host, b->host) != 0))
-		return false;
-	return pattern_is_same(a->path, b->path);
-}
-
 static unsigned *find_slot(const struct same_routes *same, const struct config *config, const struct route_config *route)
 {
 	size_t at = pattern_hash(route->path, route->host) & same->mask;
 
-	while (same->slots[at] != 0 && !is_same_place(&config->routes[same->slots[at] - 1], route))
+	while (same->slots[at] != 0 && !route_is_same_place(&config->routes[same->slots[at] - 1], route))
 		at = (at + 1) & same->mask;
 	return &same->slots[at];
 }

@@ -4,7 +4,6 @@
  */
 #include "config/keys.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { NAME_MAX_BYTES = 96 };

@@ -1,13 +1,20 @@
 # sources of process/
 fcgi_host_libfcgihost_a_SOURCES += \
 	%D%/brood.c %D%/brood.h \
+	%D%/budget.c %D%/budget.h \
 	%D%/child_table.c %D%/child_table.h \
+	%D%/edition.c %D%/edition.h \
+	%D%/exiting.c %D%/exiting.h \
 	%D%/look.c %D%/look.h \
+	%D%/pool.c %D%/pool.h %D%/pool_private.h \
+	%D%/pool_recycle.c \
+	%D%/pool_workers.c \
 	%D%/program.c %D%/program.h \
+	%D%/socket_path.c %D%/socket_path.h \
 	%D%/spawn.c %D%/spawn.h \
 	%D%/spawn_child.c %D%/spawn_child.h \
 	%D%/spawn_link.c %D%/spawn_link.h \
 	%D%/spawn_proto.h \
 	%D%/spawn_text.c \
-	%D%/spawner.c %D%/spawner.h
-fcgi_host_libfcgihost_a_SOURCES += %D%/pool.c %D%/pool.h %D%/budget.c %D%/budget.h %D%/exiting.c %D%/exiting.h %D%/edition.c %D%/edition.h %D%/socket_path.c %D%/socket_path.h %D%/worker.c %D%/worker.h
+	%D%/spawner.c %D%/spawner.h \
+	%D%/worker.c %D%/worker.h

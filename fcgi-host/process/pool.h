@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct pool;            /* opaque, see pool.c */
+struct pool;            /* opaque, see pool_private.h */
 
 enum pool_answer {
 	POOL_READY,             /* `worker` is set, or a place was given */
@@ -35,7 +35,7 @@ enum pool_answer {
 struct pool_result {
 	enum pool_answer answer;
 	struct worker *worker;          /* NULL for a place */
-	unsigned retry_after_s;         /* for LINE_FULL, LINE_TIMEOUT, PAUSED */
+	unsigned retry_after_s;         /* for LINE_FULL, LINE_TIMEOUT, PAUSED, STOPPED */
 	enum spawn_step failed_step;
 	int failed_errno;
 	struct err err;                 /* what to say, when not READY */
@@ -62,11 +62,11 @@ void pool_free(struct pool **pool);
 
 /* Starts workers.min workers. */
 void pool_open(struct pool *pool);
-/* Refuses who waits, ends idle workers at once and busy ones when they are
- * handed back.  `on_empty` runs from the loop when nothing is left, perhaps more
+/* Refuses who waits, ends idle and starting workers at once and busy ones when
+ * they are handed back.  `on_empty` runs from the loop when nothing is left, perhaps more
  * than once; the pool may be freed in it. */
 void pool_close(struct pool *pool, void (*on_empty)(void *ctx), void *ctx);
-/* Signals every worker that is left. */
+/* Signals every worker that is left, once it is closed. */
 void pool_signal(struct pool *pool, int signal);
 bool pool_is_empty(const struct pool *pool);    /* no worker, nothing borrowed */
 
@@ -95,16 +95,14 @@ void pool_cancel(struct pool_waiter *waiter);   /* fine when it is not in line *
 void pool_hold(struct pool *pool);
 void pool_let_go(struct pool *pool);
 
-/* `worker` is NULL for a place.  A worker that is not good or is gone is not used
- * again; one that has had its requests, its age or its memory goes when another
- * is ready, or when it is not needed. */
+/* `worker` is NULL for a place.  A worker that is not good, is gone or has had
+ * its requests is not used again; one that is past its age or its memory goes
+ * when another is ready, or when it is not needed. */
 void pool_release(struct pool *pool, struct worker *worker, bool is_good);
 
 /* Ends a borrowed worker; it stays borrowed, and worker->on_gone (which must be
  * set) tells when to hand it back. */
 void pool_stop_borrowed(struct pool *pool, struct worker *worker);
-
-unsigned pool_waiting(const struct pool *pool);
 
 /* What it is doing, for `status`.  Only a pool with workers knows its processes:
  * without, all four states are 0 and `ended` is too. */

@@ -92,25 +92,6 @@ static void collect_shapes(struct route_table *table)
 	table->shapes_count = kept;
 }
 
-static bool is_same_place(const struct route_config *a, const struct route_config *b)
-{
-	if ((a->host == NULL) != (b->host == NULL) || (a->host != NULL && strcasecmp(a->host, b->host) != 0))
-		return false;
-	return pattern_is_same(a->path, b->path);
-}
-
-bool route_conflicts(const struct route_config *a, const struct route_config *b)
-{
-	return is_same_place(a, b) && methods_overlap(a->methods, b->methods);
-}
-
-int route_path_check(const char *path, struct err *err)
-{
-	struct pattern pattern;
-
-	return pattern_parse(path, &pattern, err);
-}
-
 /* Appends to the chain of its place, so that earlier routes are tried first. */
 static int chain(struct route_table *table, uint32_t first, uint32_t index, struct err *err)
 {
@@ -140,7 +121,7 @@ static int insert(struct route_table *table, uint32_t index, struct err *err)
 	uint32_t at = entry->hash & table->mask;
 	for (; table->slots[at] != 0; at = (at + 1) & table->mask) {
 		uint32_t other = table->slots[at] - 1;
-		if (table->entries[other].hash == entry->hash && is_same_place(&routes[other], route))
+		if (table->entries[other].hash == entry->hash && route_is_same_place(&routes[other], route))
 			return chain(table, other, index, err);
 	}
 	table->slots[at] = index + 1;

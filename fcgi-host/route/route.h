@@ -28,8 +28,7 @@ struct route_match {
 };
 
 /* The table borrows `config` and must be freed first.  NULL with err when two
- * routes can never be told apart (config_load() reports that too, by
- * route_conflicts()). */
+ * routes can never be told apart, which config_load() reports too. */
 struct route_table *route_table_new(const struct config *config, struct err *err);
 void route_table_free(struct route_table **table);
 
@@ -41,11 +40,5 @@ enum route_result route_find(const struct route_table *table, const char *method
 /* Does the path lead to this route, whatever the method?  Fills in all of
  * *match_out but `allow`. */
 bool route_matches(const struct route_config *route, const char *host, const char *path, struct route_match *match_out);
-
-/* Is the text a well-formed route path?  0 or -1 with err. */
-int route_path_check(const char *path, struct err *err);
-
-/* Can no request tell these two apart (same pattern, same host, a common method)? */
-bool route_conflicts(const struct route_config *a, const struct route_config *b);
 
 #endif

@@ -5,7 +5,6 @@
 #include "serve/client.h"
 #include "serve/request.h"
 
-#include <string.h>
 
 enum {
 	FIRST_BYTES = 64,
@@ -229,8 +228,7 @@ void answer_release(struct request *request)
 
 	if (request->client == NULL || answer->head.len + answer->held.len == 0)
 		return;
-	if (answer->head.len > 0)
-		client_stdout_record(request->client, &answer->head);
+	client_stdout(request->client, bytes_data(&answer->head), answer->head.len);
 	client_stdout(request->client, bytes_data(&answer->held), answer->held.len);
 	answer->is_out = true;
 	bytes_fini(&answer->head);

@@ -8,7 +8,6 @@
 #define FCGI_HOST_SERVE_ANSWER_H
 
 #include "base/bytes.h"
-#include "base/text.h"
 #include "wire/cgi_header.h"
 
 #include <stdbool.h>

@@ -1,7 +1,6 @@
 /* One process for one request: its stdin, stdout and stderr are pipes. */
 #include "serve/backend.h"
 
-#include "base/log.h"
 #include "process/exiting.h"
 #include "serve/request.h"
 
@@ -34,10 +33,7 @@ struct cgi {
 
 static void close_end(int *fd, struct watch **watch)
 {
-	watch_free(watch);
-	if (*fd >= 0)
-		close(*fd);
-	*fd = -1;
+	watch_close(watch, fd);
 }
 
 static void check_over(struct cgi *cgi)
@@ -376,7 +372,7 @@ static void start(struct request *request, const struct pool_result *grant)
 	}
 	if (status < 0) {
 		pool_release(request->pool, NULL, true);
-		request_fail_to_start(request, "%s", err.text);
+		request_fail_to_start(request, &err);
 		return;
 	}
 	if (cgi->in_fd >= 0)

@@ -1,6 +1,5 @@
 #include "serve/client.h"
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "serve/request.h"
 
@@ -8,13 +7,11 @@
 #include <fastcgi.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 enum {
 	OUT_MAX_BYTES = 4 * CLIENT_WINDOW_BYTES,
-	RECORD_MAX_BYTES = 65528,       /* a multiple of 8, so that no padding is needed */
 	DRAIN_IDLE_MS = 5000,           /* what is still sent to us is read this long after its last byte */
 	MAX_REQUESTS_SAID = 65535,      /* to GET_VALUES: we queue what we cannot run */
 };
@@ -86,7 +83,6 @@ int client_open(struct host *host, int fd, bool is_unix, struct err *err)
 	client->host = host;
 	client->fd = fd;
 	client->is_unix = is_unix;
-	client->connected_ns = clock_monotonic_ns();
 	bytes_init(&client->out, OUT_MAX_BYTES);
 	bytes_init(&client->values, FCGI_MAX_CONTENT);
 	client->next = host->clients;
@@ -117,11 +113,10 @@ void client_free(struct client **client_ptr)
 		client->next->prev = client->prev;
 	host->clients_count--;
 	defer_cancel(&client->flush);
-	watch_free(&client->watch);
+	watch_close(&client->watch, &client->fd);
 	timer_free(&client->drain_timer);
 	bytes_fini(&client->out);
 	bytes_fini(&client->values);
-	close(client->fd);
 	free(client);
 	*client_ptr = NULL;
 	host_descriptor_freed(host);
@@ -153,11 +148,6 @@ void client_stdout(struct client *client, const void *data, size_t len)
 		give_up(client);
 	else
 		flush_soon(client);
-}
-
-void client_stdout_record(struct client *client, const struct bytes *whole)
-{
-	client_stdout(client, bytes_data(whole), whole->len);
 }
 
 uint8_t *client_reserve(struct client *client, size_t size)
@@ -297,7 +287,7 @@ static int begin_request(struct client *client)
 
 	if (client->decoder.content_len != FCGI_BODY_BYTES)
 		return -1;
-	fcgi_get_begin(client->fixed, &begin);
+	fcgi_get_begin(client->fixed.bytes, &begin);
 	if (client->request != NULL && client->request->fcgi_id == id)
 		return -1;
 	if (client->request != NULL) {
@@ -350,15 +340,13 @@ static bool is_management(uint8_t type)
 
 static int on_record_start(struct client *client)
 {
-	client->fixed_len = 0;
+	client->fixed.len = 0;
 	client->sink = (uint8_t)sink_of(client);
 	return client->decoder.id == 0 && !is_management(client->decoder.type) ? -1 : 0;
 }
 
 static int on_record_content(struct client *client, struct slice content)
 {
-	size_t part;
-
 	/* An answer to an earlier record may have ended the request. */
 	if ((client->sink == SINK_PARAMS || client->sink == SINK_STDIN) && !is_ours(client))
 		return 0;
@@ -366,10 +354,7 @@ static int on_record_content(struct client *client, struct slice content)
 	case SINK_SKIP:
 		break;
 	case SINK_BEGIN:
-		part = sizeof(client->fixed) - client->fixed_len;
-		part = content.len < part ? content.len : part;
-		memcpy(client->fixed + client->fixed_len, content.ptr, part);
-		client->fixed_len = (uint8_t)(client->fixed_len + part);
+		fcgi_fixed_put(&client->fixed, content);
 		break;
 	case SINK_PARAMS:
 		request_params(client->request, content);

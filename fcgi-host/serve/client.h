@@ -33,8 +33,7 @@ struct client {
 	struct watch *watch;
 	struct fcgi_decoder decoder;
 	uint8_t sink;                   /* where the content of this record goes, see client.c */
-	uint8_t fixed_len;
-	uint8_t fixed[FCGI_BODY_BYTES]; /* body of a BEGIN_REQUEST */
+	struct fcgi_fixed fixed;        /* of a BEGIN_REQUEST */
 	bool is_unix;
 	bool is_read_closed;            /* the peer has shut down its writing, and all of it is read */
 	bool is_half_closed;            /* it has, and there is more to read */
@@ -43,7 +42,6 @@ struct client {
 	struct bytes out;               /* records that wait to be written */
 	struct defer flush;
 	struct timer *drain_timer;
-	uint64_t connected_ns;
 	struct client *next, *prev;     /* host->clients */
 };
 
@@ -53,9 +51,9 @@ int client_open(struct host *host, int fd, bool is_unix, struct err *err);
 /* Bytes of the answer that may still be queued. */
 size_t client_room(const struct client *client);
 
-/* Queue STDOUT.  They never fail: without memory the connection is given up. */
+/* Queues STDOUT, in one record if that holds it.  Never fails: without memory
+ * the connection is given up. */
 void client_stdout(struct client *client, const void *data, size_t len);
-void client_stdout_record(struct client *client, const struct bytes *whole);    /* one record, <= 65528 bytes */
 
 /* Room for `size` bytes of STDOUT to be read into directly, or NULL. */
 uint8_t *client_reserve(struct client *client, size_t size);

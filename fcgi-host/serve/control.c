@@ -1,6 +1,5 @@
 #include "serve/control.h"
 
-#include "base/log.h"
 #include "serve/host.h"
 #include "serve/reload.h"
 #include "serve/site.h"

@@ -8,7 +8,6 @@
 #ifndef FCGI_HOST_SERVE_CONTROL_H
 #define FCGI_HOST_SERVE_CONTROL_H
 
-#include "base/bytes.h"
 #include "base/err.h"
 #include "config/config.h"
 

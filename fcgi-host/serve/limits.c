@@ -1,11 +1,9 @@
 /* Time limits: one timer per request, moved only when it fires early. */
 #include "base/clock.h"
 #include "base/log.h"
-#include "serve/client.h"
 #include "serve/request.h"
 
 #include <signal.h>
-#include <stdio.h>
 
 enum { BAD_HEADER_WAIT_MS = 100 };     /* for the process to end and say how */
 

@@ -1,10 +1,13 @@
+/*
+ * One reload at a time, in steps, each of which may be the end of it: read the
+ * file, let the spawners read it, make what is new, try it, and only then swap.
+ */
 #include "serve/reload.h"
 
 #include "base/log.h"
-#include "process/socket_path.h"
 #include "serve/host.h"
 #include "serve/identity.h"
-#include "serve/listener.h"
+#include "serve/reload_listeners.h"
 #include "serve/site.h"
 
 #include <errno.h>
@@ -38,8 +41,7 @@ struct reload {
 	uint32_t generation;
 	struct bytes notes;             /* warnings and errors, a line each */
 	struct site *site;              /* the new one, from RELOAD_TRIAL on */
-	struct listener **listeners;    /* as they will be; those that are new are open */
-	size_t listeners_count;
+	struct reload_listeners listeners;      /* as they will be */
 	unsigned trials;                /* pools that have not said yet whether they can start */
 	struct timer *trial_timer;
 };
@@ -50,107 +52,6 @@ static void note(struct reload *reload, const char *text)
 {
 	bytes_append_text(&reload->notes, text);
 	bytes_append_text(&reload->notes, "\n");
-}
-
-/* Listeners. */
-
-static bool is_old_listener(const struct host *host, const struct listener *listener)
-{
-	for (size_t i = 0; i < host->listeners_count; i++)
-		if (host->listeners[i] == listener)
-			return true;
-	return false;
-}
-
-static struct listener *find_listener(const struct host *host, const struct listen_config *config)
-{
-	for (size_t i = 0; i < host->listeners_count; i++)
-		if (listener_is_at(host->listeners[i], config) && listener_has_file(host->listeners[i]))
-			return host->listeners[i];
-	return NULL;
-}
-
-static int open_listeners(struct reload *reload, struct err *err)
-{
-	struct host *host = reload->host;
-	const struct config *config = reload->site->config;
-
-	if (host->is_inherited)
-		return 0;
-	reload->listeners = calloc(config->listen_count + 1, sizeof(struct listener *));
-	if (reload->listeners == NULL)
-		return err_set(err, "no memory");
-	for (size_t i = 0; i < config->listen_count; i++) {
-		struct listener *listener = find_listener(host, &config->listen[i]);
-
-		if (listener == NULL)
-			listener = listener_open(host, &config->listen[i], err);
-		if (listener == NULL)
-			return -1;
-		reload->listeners[reload->listeners_count++] = listener;
-	}
-	return 0;
-}
-
-static void drop_new_listeners(struct reload *reload)
-{
-	for (size_t i = 0; i < reload->listeners_count; i++)
-		if (!is_old_listener(reload->host, reload->listeners[i]))
-			listener_close(&reload->listeners[i]);
-	free(reload->listeners);
-	reload->listeners = NULL;
-	reload->listeners_count = 0;
-}
-
-/* Those that stay go by `config` again. */
-static void restore_listeners(struct reload *reload, const struct config *config)
-{
-	for (size_t i = 0; i < reload->listeners_count; i++)
-		for (size_t j = 0; j < config->listen_count; j++)
-			if (is_old_listener(reload->host, reload->listeners[i]) &&
-			    listener_is_at(reload->listeners[i], &config->listen[j]))
-				listener_update(reload->listeners[i], &config->listen[j], NULL);
-}
-
-/* Those that stay take their new rights, or all keep the old. */
-static int update_listeners(struct reload *reload, struct err *err)
-{
-	const struct config *old = reload->host->site->config;
-
-	for (size_t i = 0; i < reload->listeners_count; i++) {
-		if (listener_update(reload->listeners[i], &reload->site->config->listen[i], err) < 0) {
-			if (errno == EPERM && old->user.is_set)
-				note(reload, "only root may give a socket another owner or mode, and the host has given that up: restart it");
-			restore_listeners(reload, old);
-			return -1;
-		}
-	}
-	return 0;
-}
-
-/* New ones begin, and those that are not named any more go. */
-static void swap_listeners(struct reload *reload)
-{
-	struct host *host = reload->host;
-	struct listener **old = host->listeners;
-	size_t old_count = host->listeners_count;
-
-	if (host->is_inherited)
-		return;
-	for (size_t i = 0; i < reload->listeners_count; i++)
-		if (!is_old_listener(host, reload->listeners[i]))
-			listener_start(reload->listeners[i]);
-	host->listeners = reload->listeners;
-	host->listeners_count = reload->listeners_count;
-	for (size_t i = 0; i < old_count; i++) {
-		if (!is_old_listener(host, old[i])) {
-			listener_drain(old[i]);
-			listener_close(&old[i]);
-		}
-	}
-	free(old);
-	reload->listeners = NULL;
-	reload->listeners_count = 0;
 }
 
 /* Pools. */
@@ -197,7 +98,6 @@ static int make_pools(struct reload *reload, struct err *err)
 static void tell(struct reload *reload, bool is_fine)
 {
 	struct waiter *waiter;
-
 	const char *text = bytes_append(&reload->notes, "", 1) < 0 ? "no memory for the reasons\n" : (const char *)bytes_data(&reload->notes);
 
 	while ((waiter = reload->waiters) != NULL) {
@@ -260,7 +160,7 @@ static void abandon(struct reload *reload, const char *why)
 	if (why != NULL)
 		note(reload, why);
 	forget_trials(reload);
-	drop_new_listeners(reload);
+	reload_listeners_drop(&reload->listeners);
 	config_free(&reload->config);
 	if (reload->site != NULL) {
 		retire_all_but(reload->host, reload->site, reload->host->site);
@@ -289,23 +189,28 @@ static void note_what_stays(struct reload *reload, const struct config *old, con
 		note(reload, "'user' changes only with a restart");
 }
 
+static int update_listeners(struct reload *reload, struct err *err)
+{
+	if (reload_listeners_update(&reload->listeners, reload->site->config, err) == 0)
+		return 0;
+	if (errno == EPERM && reload->host->site->config->user.is_set)
+		note(reload, "only root may give a socket another owner or mode, and the host has given that up: restart it");
+	return -1;
+}
+
 static void commit(struct reload *reload)
 {
 	struct host *host = reload->host;
 	struct site *old = host->site;
 	struct err err;
 
-	if (update_listeners(reload, &err) < 0) {
-		abandon(reload, err.text);
-		return;
-	}
-	if (reopen_log(old->config, reload->site->config, &err) < 0) {
-		restore_listeners(reload, old->config);
+	if (update_listeners(reload, &err) < 0 || reopen_log(old->config, reload->site->config, &err) < 0) {
+		reload_listeners_restore(&reload->listeners, old->config);
 		abandon(reload, err.text);
 		return;
 	}
 	note_what_stays(reload, old->config, reload->site->config);
-	swap_listeners(reload);
+	reload_listeners_swap(&reload->listeners);
 	host->site = reload->site;
 	host->reloads++;
 	host->budget.max = host->site->config->max_processes;
@@ -321,11 +226,10 @@ static void on_trial(void *ctx, const struct err *why)
 {
 	struct reload *reload = ctx;
 
-	if (why != NULL) {
+	if (why != NULL)
 		abandon(reload, why->text);
-	} else if (--reload->trials == 0) {
+	else if (--reload->trials == 0)
 		commit(reload);
-	}
 }
 
 /* For example when max_processes leaves no room beside the old workers. */
@@ -388,7 +292,7 @@ static void on_loaded(void *ctx, bool is_fine, uint64_t digest)
 	}
 	reload->site = site_new(host, reload->config, reload->generation, &err);
 	reload->config = NULL;
-	if (reload->site == NULL || make_pools(reload, &err) < 0 || open_listeners(reload, &err) < 0)
+	if (reload->site == NULL || make_pools(reload, &err) < 0 || reload_listeners_open(&reload->listeners, host, reload->site->config, &err) < 0)
 		abandon(reload, err.text);
 	else
 		try_pools(reload);
@@ -469,16 +373,19 @@ void reload_request(struct host *host, reload_done_fn *on_done, void *ctx)
 	}
 }
 
+static void forget_waiter(struct waiter *first, const void *ctx)
+{
+	for (struct waiter *waiter = first; waiter != NULL; waiter = waiter->next)
+		if (waiter->ctx == ctx)
+			waiter->on_done = NULL;
+}
+
 void reload_forget(struct host *host, const void *ctx)
 {
 	if (host->reload == NULL)
 		return;
-	for (struct waiter *waiter = host->reload->waiters; waiter != NULL; waiter = waiter->next)
-		if (waiter->ctx == ctx)
-			waiter->on_done = NULL;
-	for (struct waiter *waiter = host->reload->later; waiter != NULL; waiter = waiter->next)
-		if (waiter->ctx == ctx)
-			waiter->on_done = NULL;
+	forget_waiter(host->reload->waiters, ctx);
+	forget_waiter(host->reload->later, ctx);
 }
 
 static void free_waiters(struct waiter *waiter)

@@ -70,7 +70,6 @@ struct request {
 	const struct backend *backend;  /* NULL until start() */
 	void *backend_data;             /* the backend's */
 	bool was_retried;
-	pid_t retried_pid;
 	struct lines stderr_lines;
 
 	struct timer *timer;            /* the next limit */
@@ -123,11 +122,8 @@ void request_fail(struct request *request, unsigned status, const char *extra, c
 
 /* The same with 503, for a backend whose start() could not do its part: nothing
  * is borrowed any more. */
-void request_fail_to_start(struct request *request, const char *reason_format, ...)
-	__attribute__((format(printf, 2, 3)));
-
-void request_fail_to_connect(struct request *request, const char *reason_format, ...)    /* with 502 */
-	__attribute__((format(printf, 2, 3)));
+void request_fail_to_start(struct request *request, const struct err *why);
+void request_fail_to_connect(struct request *request, const struct err *why);   /* with 502 */
 
 /* The reason for the log; the first one stays. */
 void request_reason(struct request *request, const char *format, ...)

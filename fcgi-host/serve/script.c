@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 /* After links are resolved, the file must still be below the folder. */
 static bool is_below(const char *folder, const char *file)

@@ -184,8 +184,6 @@ static int take_field(struct cgi_header *header, struct slice line, const struct
 	}
 	if (slice_is_nocase(field->name, "Location"))
 		return take_location(header, line, field);
-	if (slice_is_nocase(field->name, "Content-Type"))
-		header->has_content_type = true;
 	return keep(header, field);
 }
 

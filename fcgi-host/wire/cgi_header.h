@@ -33,7 +33,7 @@ struct cgi_header {
 	bool is_begun;                  /* a line has been read */
 	unsigned status;                /* 200..599; 0 until known */
 	char status_reason[128];        /* "" when none was given */
-	bool has_status, has_length, has_location, has_content_type;
+	bool has_status, has_length, has_location;
 	uint64_t content_length;
 	struct bytes location;          /* value of Location, not NUL-terminated; of the first, if repeated */
 	size_t read_bytes;              /* of header taken so far */

@@ -101,6 +101,14 @@ enum fcgi_event fcgi_decode(struct fcgi_decoder *d, struct slice *input, struct 
 	return decode_padding(d, input);
 }
 
+void fcgi_fixed_put(struct fcgi_fixed *fixed, struct slice content)
+{
+	size_t len = least(content.len, sizeof(fixed->bytes) - fixed->len);
+
+	memcpy(fixed->bytes + fixed->len, content.ptr, len);
+	fixed->len = (uint8_t)(fixed->len + len);
+}
+
 void fcgi_get_begin(const uint8_t *body, struct fcgi_begin *out)
 {
 	out->role = get_u16(body);

@@ -42,7 +42,11 @@ enum fcgi_event fcgi_decode(struct fcgi_decoder *decoder, struct slice *input, s
 
 struct fcgi_begin { uint16_t role; uint8_t flags; };
 struct fcgi_end { uint32_t app_status; uint8_t protocol_status; };
-/* Bodies of fixed records; `body` has FCGI_BODY_BYTES bytes. */
+/* The body of such a record, gathered from its pieces; what it is too long by is
+ * dropped.  Set len to 0 first; whole when it is FCGI_BODY_BYTES. */
+struct fcgi_fixed { uint8_t bytes[FCGI_BODY_BYTES]; uint8_t len; };
+void fcgi_fixed_put(struct fcgi_fixed *fixed, struct slice content);
+/* `body` has FCGI_BODY_BYTES bytes. */
 void fcgi_get_begin(const uint8_t *body, struct fcgi_begin *out);
 void fcgi_get_end(const uint8_t *body, struct fcgi_end *out);
 

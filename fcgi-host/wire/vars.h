@@ -10,7 +10,6 @@
 #include "base/bytes.h"
 #include "base/text.h"
 
-#include <stdbool.h>
 
 struct var {
 	const char *name;       /* NUL-terminated, owned by the set */

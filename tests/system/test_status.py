@@ -328,7 +328,7 @@ def test_answered_while_the_host_stops(make_host):
     assert host.process.wait(10) == 0
 
 
-def test_a_stranger_in_the_place_of_the_host_is_not_believed(make_host, folder):
+def test_a_stranger_in_the_place_of_the_host_is_named(make_host, folder):
     """Any user may bind the name while no host runs: the command says who answers."""
     host = make_host({"h": HELLO}, start=False)
     program = folder / "stranger.py"

@@ -122,6 +122,20 @@ static void fixed_records_round_trip(void **state)
 	assert_memory_equal(wire, "\1\13\0\0\0\10\0\0\143\0\0\0\0\0\0\0", 16);
 }
 
+static void a_fixed_body_is_gathered_from_its_pieces_and_cut(void **state)
+{
+	struct fcgi_fixed fixed = { .len = 0 };
+
+	(void)state;
+	fcgi_fixed_put(&fixed, (struct slice){ "\1\2\3", 3 });
+	assert_int_equal(fixed.len, 3);
+	fcgi_fixed_put(&fixed, (struct slice){ "\4\5\6\7\10\11\12", 7 });
+	assert_int_equal(fixed.len, FCGI_BODY_BYTES);
+	fcgi_fixed_put(&fixed, (struct slice){ "\13", 1 });
+	assert_int_equal(fixed.len, FCGI_BODY_BYTES);
+	assert_memory_equal(fixed.bytes, "\1\2\3\4\5\6\7\10", 8);
+}
+
 static void stream_is_cut_into_records(void **state)
 {
 	size_t len = 65528 + 3;
@@ -183,6 +197,7 @@ int main(void)
 		cmocka_unit_test(empty_record_ends_without_more_input),
 		cmocka_unit_test(wrong_version_is_bad_for_ever),
 		cmocka_unit_test(fixed_records_round_trip),
+		cmocka_unit_test(a_fixed_body_is_gathered_from_its_pieces_and_cut),
 		cmocka_unit_test(stream_is_cut_into_records),
 		cmocka_unit_test(values_are_answered_once_each),
 	};

@@ -1,0 +1,39 @@
+/*
+ * reload_listeners.h - the listeners of a new configuration, until they take the
+ * place of the host's: those of the host that stay, and new ones.
+ */
+#ifndef FCGI_HOST_SERVE_RELOAD_LISTENERS_H
+#define FCGI_HOST_SERVE_RELOAD_LISTENERS_H
+
+#include "base/err.h"
+#include "config/config.h"
+
+#include <stddef.h>
+
+struct host;
+struct listener;
+
+/* Zero it first. */
+struct reload_listeners {
+	struct host *host;
+	struct listener **list;         /* in the order of config->listen; the new ones are ours */
+	size_t count;
+};
+
+/* Opens those that are new; they do not accept yet.  Nothing when the host's
+ * were inherited.  -1 with err: drop what there is. */
+int reload_listeners_open(struct reload_listeners *listeners, struct host *host, const struct config *config, struct err *err);
+/* Closes the new ones. */
+void reload_listeners_drop(struct reload_listeners *listeners);
+
+/* They take the rights that `config` gives them, those that stay too.  -1 with
+ * err and errno: some have. */
+int reload_listeners_update(struct reload_listeners *listeners, const struct config *config, struct err *err);
+/* Those that stay go by `config`, the old one, again. */
+void reload_listeners_restore(struct reload_listeners *listeners, const struct config *config);
+
+/* The new ones begin to accept, and those of the host that are not named any
+ * more go. */
+void reload_listeners_swap(struct reload_listeners *listeners);
+
+#endif
