@@ -174,7 +174,7 @@ static void reap(struct brood *brood)
 		check_left(brood);
 }
 
-void brood_start(struct brood *brood, uint64_t id, struct spawn_child *how)
+void brood_start(struct brood *brood, uint64_t id, bool is_prompt, struct spawn_child *how)
 {
 	struct child *child = child_table_take(&brood->children), *former;
 
@@ -195,6 +195,8 @@ void brood_start(struct brood *brood, uint64_t id, struct spawn_child *how)
 	child_table_add(&brood->children, child);
 	add_report(brood, &(struct spawn_report){
 		.id = id, .at_ns = clock_monotonic_ns(), .kind = SPAWN_REPORT_STARTED, .pid = child->pid });
+	if (is_prompt)
+		brood->is_report_due = true;
 }
 
 void brood_tend(struct brood *brood)

@@ -31,7 +31,7 @@ struct brood {
 bool brood_has(const struct brood *brood, uint64_t id);
 
 /* Each makes a report: STARTED or FAILED; FAILED. */
-void brood_start(struct brood *brood, uint64_t id, struct spawn_child *how);
+void brood_start(struct brood *brood, uint64_t id, bool is_prompt, struct spawn_child *how);
 /* Reports a LOADED. */
 void brood_loaded(struct brood *brood, uint32_t generation, uint64_t digest, bool is_fine);
 

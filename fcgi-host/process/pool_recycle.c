@@ -8,35 +8,41 @@
 
 #include <stdlib.h>
 
-static uint64_t vary(uint64_t value, unsigned percent)
+/* From `spread` below to `spread` above. */
+static uint64_t vary(uint64_t value, uint64_t spread)
 {
-	uint64_t spread = value * percent / 100;
-
 	return spread == 0 ? value : value - spread + (uint64_t)random() % (2 * spread + 1);
 }
 
+/* Within workers.jitter of workers.max_requests: the upper half is for waiting
+ * until another is ready. */
 void pool_set_lifetime(struct worker *worker)
 {
 	const struct handler_config *handler = worker->handler;
+	uint64_t requests = handler->workers.max_requests;
+	uint64_t spread = requests * handler->workers.jitter_percent / 100;
+	uint64_t age_ns = handler->workers.max_age_ms * 1000000;
 
-	worker->max_requests = (unsigned)vary(handler->workers.max_requests, handler->workers.jitter_percent);
-	worker->max_age_ns = vary(handler->workers.max_age_ms * 1000000, handler->workers.jitter_percent);
+	worker->enough_requests = (unsigned)vary(requests - spread / 2, spread / 2);
+	worker->most_requests = (unsigned)(requests + spread);
+	worker->max_age_ns = vary(age_ns, age_ns * handler->workers.jitter_percent / 100);
 }
 
 static bool has_had_enough(const struct pool *pool, const struct worker *worker)
 {
 	uint64_t memory_bytes = pool->handler->limits.memory_bytes;
 
-	return (worker->max_age_ns > 0 && clock_monotonic_ns() - worker->process.asked_ns >= worker->max_age_ns) ||
+	return (worker->enough_requests > 0 && worker->requests >= worker->enough_requests) ||
+		(worker->max_age_ns > 0 && clock_monotonic_ns() - worker->process.asked_ns >= worker->max_age_ns) ||
 		(memory_bytes > 0 && worker_rss_kib(worker) > memory_bytes / 1024);
 }
 
-/* The last fifth of its requests is the time in which another can start. */
+/* The last third of its requests is the time in which another can start. */
 static bool is_near_its_end(const struct pool *pool, const struct worker *worker)
 {
-	unsigned margin = worker->max_requests / 5 + 1;
+	unsigned margin = worker->enough_requests / 3 + 1;
 
-	return (worker->max_requests > 0 && worker->requests + margin >= worker->max_requests) ||
+	return (worker->enough_requests > 0 && worker->requests + margin >= worker->enough_requests) ||
 		has_had_enough(pool, worker);
 }
 
@@ -144,7 +150,7 @@ void pool_take_back(struct pool *pool, struct worker *worker, bool is_good)
 		worker->requests++;
 		pool->early_deaths = 0;
 	}
-	if (!is_good || pool->is_closed || (worker->max_requests > 0 && worker->requests >= worker->max_requests) ||
+	if (!is_good || pool->is_closed || (worker->most_requests > 0 && worker->requests >= worker->most_requests) ||
 	    (worker->is_relieved && has_had_enough(pool, worker))) {
 		pool_stop_worker(pool, worker);
 		return;

@@ -378,7 +378,7 @@ static struct spawn_message message_of(const struct spawn_request *request, uint
 	const struct bytes *block = request->environ;
 	struct spawn_message message = {
 		.ask = {
-			.id = id, .kind = SPAWN_ASK_START, .handler = request->handler, .generation = request->generation,
+			.id = id, .kind = SPAWN_ASK_START, .handler = request->handler, .generation = request->generation, .is_prompt = request->is_prompt,
 			.script_len = request->script == NULL ? 0 : (uint32_t)strlen(request->script) + 1,
 			.environ_len = block == NULL ? 0 : (uint32_t)block->len,
 		},

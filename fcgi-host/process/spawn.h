@@ -54,7 +54,7 @@ struct process {
 	enum spawn_step failed_step;    /* when it never ran, or the spawner was lost */
 	int failed_errno;
 	struct process_usage usage;
-	void (*on_started)(void *ctx);  /* may be NULL; a few milliseconds late, unlike started_ns */
+	void (*on_started)(void *ctx);  /* may be NULL; unless is_prompt up to 5 ms late, unlike started_ns */
 	void (*on_gone)(void *ctx);     /* exited, or never ran (failed_step is set) */
 	void *ctx;
 	struct spawner *spawner;        /* for spawn.c only */
@@ -67,6 +67,7 @@ struct spawn_request {
 	const char *script;             /* with scripts: the path below the folder, else NULL */
 	const struct bytes *environ;    /* "NAME=value\0"…; may be NULL */
 	int fds[3];                     /* stdin, stdout, stderr; -1 is /dev/null.  Stay the caller's */
+	bool is_prompt;                 /* on_started comes at once, at the price of a wake-up */
 };
 
 /* Forks `config->spawners` processes.  To be called before anything else is

@@ -39,6 +39,7 @@ struct spawn_ask {
 	uint32_t environ_len;           /* START */
 	uint32_t signal;                /* SIGNAL */
 	uint32_t generation;            /* START, LOAD, FORGET: of the configuration */
+	uint32_t is_prompt;             /* START: STARTED does not wait for company */
 };
 
 enum spawn_report_kind {

@@ -75,7 +75,7 @@ static void start_program(struct spawner_state *state, const struct spawn_ask *a
 	if (errnum != 0)
 		brood_fail(&state->brood, ask->id, SPAWN_STEP_EXEC, errnum);
 	else
-		brood_start(&state->brood, ask->id, &how);
+		brood_start(&state->brood, ask->id, ask->is_prompt != 0, &how);
 }
 
 static void check_start(struct spawner_state *state, const struct spawn_ask *ask, const char *script, const char *block)

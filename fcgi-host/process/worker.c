@@ -187,7 +187,7 @@ static int open_socket(struct worker *worker, const char *folder, struct err *er
 
 static int start_process(struct worker *worker, uint32_t generation, struct loop *loop, struct spawner *spawner, struct err *err)
 {
-	struct spawn_request request = { .handler = worker->handler->number, .generation = generation };
+	struct spawn_request request = { .handler = worker->handler->number, .generation = generation, .is_prompt = true };
 	int fds[2];
 	int status;
 

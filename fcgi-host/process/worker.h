@@ -37,7 +37,8 @@ struct worker {
 	bool is_relieved;               /* and that is ready */
 	bool is_replacement;            /* started as one */
 	struct sockaddr_un address;     /* where to connect */
-	unsigned max_requests;          /* its own share of workers.max_requests, 0: none */
+	unsigned enough_requests;       /* after so many it goes when another is ready, 0: never */
+	unsigned most_requests;         /* and after so many in any case */
 	uint64_t max_age_ns;            /* the same of workers.max_age */
 	unsigned handed_out;            /* times */
 	unsigned requests;              /* requests answered whole */

@@ -318,20 +318,30 @@ static int open_listeners(struct host *host, const struct inherited *inherited, 
 	return 0;
 }
 
-/* Workers' sockets: in a folder that only the relay's user may enter. */
+/* Workers' sockets: in a folder that only the relay's user may enter, and in
+ * memory where there is such a place: on a disk each new socket may have to wait
+ * for the journal, and the loop with it. */
+static int make_folder_in(struct host *host, const char *parent)
+{
+	if (parent == NULL || parent[0] != '/' || strlen(parent) > 64)
+		return -1;
+	snprintf(host->folder, sizeof(host->folder), "%s/fcgi-host.XXXXXX", parent);
+	if (mkdtemp(host->folder) != NULL)
+		return 0;
+	host->folder[0] = '\0';
+	return -1;
+}
+
 static int make_folder(struct host *host, struct err *err)
 {
 	const struct identity *user = &host->site->config->user;
-	const char *parent = getenv("RUNTIME_DIRECTORY");
+	const char *const parents[] = { getenv("RUNTIME_DIRECTORY"), getenv("XDG_RUNTIME_DIR"), "/dev/shm", "/tmp" };
+	size_t i = 0;
 
-	if (parent == NULL || parent[0] != '/' || strlen(parent) > 64)
-		parent = "/tmp";
-	snprintf(host->folder, sizeof(host->folder), "%s/fcgi-host.XXXXXX", parent);
-	if (mkdtemp(host->folder) == NULL) {
-		err_set_errno(err, errno, "folder for workers' sockets in %s", parent);
-		host->folder[0] = '\0';
-		return -1;
-	}
+	while (i < sizeof(parents) / sizeof(parents[0]) && make_folder_in(host, parents[i]) < 0)
+		i++;
+	if (host->folder[0] == '\0')
+		return err_set_errno(err, errno, "folder for workers' sockets in /tmp");
 	if (user->is_set && geteuid() == 0 && chown(host->folder, user->uid, user->gid) < 0)
 		return err_set_errno(err, errno, "%s", host->folder);
 	return 0;

@@ -11,7 +11,7 @@ import time
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"}
 WORKERS = 4
-NGINX = """\
+NGINX_BEGIN = """\
 worker_processes auto;
 daemon off;
 error_log {folder}/nginx-error.log warn;
@@ -26,6 +26,8 @@ http {{
     uwsgi_temp_path {folder}/nginx-uwsgi;
     keepalive_requests 1000000;
     upstream fcgi_host {{ server unix:{folder}/host.sock; keepalive 32; }}
+"""
+NGINX = NGINX_BEGIN + """\
     upstream spawned_kept {{ server unix:{folder}/spawned-kept.sock; keepalive 32; }}
     server {{
         listen 127.0.0.1:{port};
