@@ -100,9 +100,8 @@ static void on_retired(void *ctx)
 	host_check_stop(host);
 }
 
-void host_retire_pool(struct host *host, struct pool *pool)
+void host_retire_pool(struct pool *pool)
 {
-	(void)host;
 	pool_retire(pool, on_retired, pool_owner(pool));
 }
 

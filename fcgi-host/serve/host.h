@@ -85,6 +85,6 @@ void host_descriptor_freed(struct host *host);
 /* Takes ownership of both: they go when the pool is empty after it was closed or
  * retired.  -1 without memory: both are gone. */
 int host_add_pool(struct host *host, struct pool *pool, struct site *site);
-void host_retire_pool(struct host *host, struct pool *pool);
+void host_retire_pool(struct pool *pool);
 
 #endif

@@ -74,11 +74,11 @@ static bool has_pool(const struct site *site, const struct pool *pool)
 	return false;
 }
 
-static void retire_all_but(struct host *host, const struct site *from, const struct site *keep)
+static void retire_all_but(const struct site *from, const struct site *keep)
 {
 	for (unsigned i = 0; i < from->config->handlers_count; i++)
 		if (from->pools[i] != NULL && !has_pool(keep, from->pools[i]))
-			host_retire_pool(host, from->pools[i]);
+			host_retire_pool(from->pools[i]);
 }
 
 static int make_pools(struct reload *reload, struct err *err)
@@ -163,7 +163,7 @@ static void abandon(struct reload *reload, const char *why)
 	reload_listeners_drop(&reload->listeners);
 	config_free(&reload->config);
 	if (reload->site != NULL) {
-		retire_all_but(reload->host, reload->site, reload->host->site);
+		retire_all_but(reload->site, reload->host->site);
 		site_unref(&reload->site);
 	} else {
 		spawner_forget(reload->host->spawner, reload->generation);
@@ -215,7 +215,7 @@ static void commit(struct reload *reload)
 	host->reloads++;
 	host->budget.max = host->site->config->max_processes;
 	reload->site = NULL;
-	retire_all_but(host, old, host->site);
+	retire_all_but(old, host->site);
 	site_unref(&old);
 	finish(reload, true);
 }
