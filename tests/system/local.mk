@@ -4,7 +4,7 @@ EXTRA_DIST += \
 	%D%/lib/logs.py %D%/lib/paths.py %D%/lib/proc.py %D%/lib/wait.py %D%/lib/wire.py %D%/lib/yaml_text.py \
 	%D%/programs/faulty_worker.py %D%/programs/worker.c
 EXTRA_DIST += \
-	%D%/conftest.py %D%/pytest.ini %D%/test_at_the_edge.py %D%/test_bodies.py %D%/test_bridge.py %D%/test_cli.py \
+	%D%/conftest.py %D%/pytest.ini %D%/test_at_the_edge.py %D%/test_bodies.py %D%/test_bounds.py %D%/test_bridge.py %D%/test_cli.py \
 	%D%/test_client_gone.py %D%/test_config_mistakes.py %D%/test_descriptors.py %D%/test_environment.py \
 	%D%/test_failures.py %D%/test_fastcgi_protocol.py %D%/test_git.py %D%/test_handler_input.py \
 	%D%/test_harness.py %D%/test_idle.py %D%/test_large_bodies.py %D%/test_layers.py %D%/test_listeners.py \
