@@ -1,4 +1,8 @@
-/* One process for one request: its stdin, stdout and stderr are pipes. */
+/*
+ * One process for one request: its stdin, stdout and stderr are pipes.  A CGI
+ * program's answer is over with its output; whether a stdio function has given
+ * one is known when it has ended.
+ */
 #include "serve/backend.h"
 
 #include "process/exiting.h"
@@ -59,6 +63,18 @@ static void end_output(struct cgi *cgi, bool is_lost)
 	request_on_output_end(cgi->request, is_lost);
 }
 
+static bool is_function(const struct cgi *cgi)
+{
+	return cgi->request->handler->protocol == PROTOCOL_STDIO;
+}
+
+static bool has_failed(const struct cgi *cgi)
+{
+	int wait_status = cgi->process.wait_status;
+
+	return WIFSIGNALED(wait_status) || (is_function(cgi) && WEXITSTATUS(wait_status) != 0);
+}
+
 static void on_exit_time(void *ctx)
 {
 	struct cgi *cgi = ctx;
@@ -73,9 +89,11 @@ static void on_output_eof(struct cgi *cgi)
 {
 	close_end(&cgi->out_fd, &cgi->out_watch);
 	if (cgi->is_gone) {
-		end_output(cgi, WIFSIGNALED(cgi->process.wait_status));
+		end_output(cgi, has_failed(cgi));
 		return;
 	}
+	if (is_function(cgi))
+		return;
 	cgi->exit_timer = timer_new(cgi->request->host->loop, on_exit_time, cgi);
 	if (cgi->exit_timer != NULL)
 		timer_set(cgi->exit_timer, EXIT_WAIT_MS);
@@ -264,7 +282,7 @@ static void on_gone(void *ctx)
 		while (cgi->out_fd >= 0 && read_output(cgi))
 			;
 		if (cgi->out_fd < 0)
-			end_output(cgi, WIFSIGNALED(cgi->process.wait_status));
+			end_output(cgi, has_failed(cgi));
 	}
 	check_over(cgi);
 }
@@ -397,6 +415,16 @@ static void free_cgi(struct request *request)
 
 const struct backend backend_cgi = {
 	.name = "cgi",
+	.start = start,
+	.on_body = on_body,
+	.on_room = on_room,
+	.end = end,
+	.kill = kill_group,
+	.free = free_cgi,
+};
+
+const struct backend backend_stdio = {
+	.name = "stdio",
 	.start = start,
 	.on_body = on_body,
 	.on_room = on_room,
