@@ -99,6 +99,16 @@ static void on_output_eof(struct cgi *cgi)
 		timer_set(cgi->exit_timer, EXIT_WAIT_MS);
 }
 
+/* A fast program's output is here before the news of its start, which a header
+ * with the times needs. */
+static void watch_output(struct cgi *cgi)
+{
+	const struct request *request = cgi->request;
+	bool is_awaited = request->handler->server_timing && request->started_ns == 0;
+
+	watch_set(cgi->out_watch, !is_awaited && answer_room(request) > 0 ? WATCH_READ : 0);
+}
+
 /* One read.  Once the process is gone what it left in the pipe is all that
  * counts, whoever else still holds the pipe. */
 static bool read_output(struct cgi *cgi)
@@ -155,7 +165,7 @@ static void on_room(struct request *request)
 		return;
 	if (cgi->is_gone && answer_room(request) > 0)
 		defer_call(request->host->loop, &cgi->drain, on_drain, cgi);
-	watch_set(cgi->out_watch, answer_room(request) > 0 ? WATCH_READ : 0);
+	watch_output(cgi);
 }
 
 /* stderr. */
@@ -257,6 +267,8 @@ static void on_started(void *ctx)
 	request_on_started(cgi->request, cgi->process.pid, cgi->process.started_ns);
 	if (cgi->err_watch != NULL)
 		watch_set(cgi->err_watch, WATCH_READ);
+	if (cgi->out_watch != NULL && cgi->request->handler->server_timing)
+		watch_output(cgi);
 }
 
 static void on_gone(void *ctx)
@@ -336,7 +348,7 @@ static int watch_pipes(struct cgi *cgi, struct err *err)
 	cgi->err_watch = cgi->out_watch == NULL ? NULL : watch_new(loop, cgi->err_fd, on_stderr, cgi, err);
 	if (cgi->err_watch == NULL)
 		return -1;
-	watch_set(cgi->out_watch, WATCH_READ);
+	watch_output(cgi);
 	return 0;       /* stderr waits for the pid that its lines bear */
 }
 

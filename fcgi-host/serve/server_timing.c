@@ -23,10 +23,7 @@ const char *server_timing(const struct request *request, char out[SERVER_TIMING_
 	out[0] = '\0';
 	if (request->queued_ns != 0)
 		len = put_span(out, len, "queue", request->queued_ns, request->granted_ns != 0 ? request->granted_ns : now);
-	/* Output can be here before the news of the start. */
-	if (request->granted_ns != 0 && request->started_ns == 0 && request->first_byte_ns != 0)
-		put_span(out, len, "handler", request->granted_ns, now);
-	else if (request->granted_ns != 0)
+	if (request->granted_ns != 0)
 		len = put_span(out, len, "start", request->granted_ns, request->started_ns != 0 ? request->started_ns : now);
 	if (request->started_ns != 0)
 		put_span(out, len, "handler", request->started_ns, now);
