@@ -51,6 +51,7 @@ struct host {
 	enum host_state state;
 	bool has_root;                  /* the spawners have it: we may have given it up */
 	bool is_inherited;              /* listeners were handed over: a reload leaves them */
+	bool has_closed_pools;          /* the host stops, and all that is to have a process is in line */
 	bool is_failed;                 /* a spawner was lost: exit status 1 */
 	char folder[96];                /* workers' sockets; "" when there is none */
 	uint32_t generation;            /* the number last given to a configuration */

@@ -6,7 +6,8 @@ fcgi_host_libfcgihost_a_SOURCES += \
 	%D%/backend_cgi.c \
 	%D%/backend_fastcgi.c \
 	%D%/body.c %D%/body.h \
-	%D%/client.c %D%/client.h \
+	%D%/client.c %D%/client.h %D%/client_private.h \
+	%D%/client_records.c \
 	%D%/control.c %D%/control.h \
 	%D%/dispatch.c %D%/dispatch.h \
 	%D%/fastcgi_link.c %D%/fastcgi_link.h \
@@ -27,4 +28,5 @@ fcgi_host_libfcgihost_a_SOURCES += \
 	%D%/site.c %D%/site.h \
 	%D%/spool.c %D%/spool.h \
 	%D%/server_timing.c %D%/server_timing.h \
-	%D%/status.c %D%/status.h
+	%D%/status.c %D%/status.h \
+	%D%/stop.c %D%/stop.h
