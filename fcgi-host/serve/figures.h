@@ -42,8 +42,13 @@ struct spans {
 /* Per-request processes that have ended. */
 struct ended { uint64_t count, cpu_us, max_rss_kib; };
 
+/* Does the program serve another request on a connection where it left the end of
+ * an empty body unread?  php-cgi leaves it, and does. */
+enum leftover_habit { LEFTOVER_UNKNOWN, LEFTOVER_SKIPPED, LEFTOVER_FATAL };
+
 struct figures {
 	unsigned refs;
+	enum leftover_habit leftover;   /* learnt from a request that can be repeated */
 	struct totals totals;
 	struct ended ended;
 	struct spans *spans;            /* NULL until the first request, or without memory */

@@ -2,7 +2,7 @@
 EXTRA_DIST += \
 	%D%/lib/__init__.py %D%/lib/answer.py %D%/lib/fronts.py %D%/lib/handlers.py %D%/lib/host.py %D%/lib/http.py \
 	%D%/lib/logs.py %D%/lib/paths.py %D%/lib/proc.py %D%/lib/wait.py %D%/lib/wire.py %D%/lib/yaml_text.py \
-	%D%/programs/faulty_worker.py %D%/programs/worker.c
+	%D%/programs/faulty_worker.py %D%/programs/leaves_stdin.py %D%/programs/worker.c
 EXTRA_DIST += \
 	%D%/conftest.py %D%/pytest.ini %D%/test_at_the_edge.py %D%/test_bodies.py %D%/test_bounds.py %D%/test_bridge.py %D%/test_cli.py \
 	%D%/test_client_gone.py %D%/test_config_mistakes.py %D%/test_descriptors.py %D%/test_environment.py \
