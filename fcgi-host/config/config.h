@@ -114,7 +114,7 @@ struct config {
 	size_t listen_count;
 	unsigned spawners;              /* 0 = auto */
 	unsigned max_processes;         /* of all handlers together; 0 = no limit */
-	struct identity user;           /* is_set only when loaded by root: others cannot become it */
+	struct identity user;           /* is_set only for root: others cannot become it */
 	uint64_t params_max_bytes;
 	struct { char *file; enum log_format format; enum log_level level; } log;
 	struct handler_config *handlers;
@@ -125,6 +125,8 @@ struct config {
 
 /* Every complaint about a file: errors (nothing may start) and warnings. */
 struct config_report {
+	bool is_for_root;               /* a host that is root, or has given that up, is to serve it; to be set between
+	                                 * init, which sets whether we are root, and load */
 	struct bytes errors;            /* lines "FILE:LINE:COLUMN: where: what" */
 	struct bytes warnings;          /* lines "FILE:LINE:COLUMN: warning: where: what" */
 	unsigned errors_count, warnings_count;

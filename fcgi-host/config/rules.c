@@ -134,7 +134,7 @@ static int rule_identity(const struct site *site, const struct scope_source *sou
 		return 0;
 	if (is_written(source, "group") && !is_written(source, "user"))
 		return error_at_key(site, source, "group", "'group' needs 'user'");
-	if (handler->identity.is_set && geteuid() != 0)
+	if (handler->identity.is_set && !site->reader->is_for_root)
 		warn_at_key(site, source, "user", "'user' needs root: only root can serve this");
 	return 0;
 }
@@ -319,7 +319,7 @@ static int rule_user(struct reader *reader, const struct node *root)
 	const struct node *user = node_get_key(root, slice_of("user")), *group = node_get_key(root, slice_of("group"));
 	struct node top = { .mark = { 1, 1 } };
 	struct site site = { reader, NULL, NULL, user != NULL ? user : &top };
-	bool is_root = geteuid() == 0;
+	bool is_root = reader->is_for_root;
 
 	if (user == NULL && is_root)
 		site_warn(&site, "'user' is missing: started as root, the relay and the handlers stay root");

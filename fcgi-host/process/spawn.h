@@ -91,8 +91,13 @@ int spawner_load(struct spawner *spawner, uint32_t generation,
 	void (*on_loaded)(void *ctx, bool is_fine, uint64_t digest), void *ctx, struct err *err);
 /* No process of this one will be asked for any more. */
 void spawner_forget(struct spawner *spawner, uint32_t generation);
-/* on_loaded does not run any more. */
-void spawner_load_cancel(struct spawner *spawner);
+/* Has the first spawner, which may still be root, take the unix sockets from the
+ * rights of one known configuration to those of another (socket_rights.h).
+ * on_changed runs once, from the loop; it may be NULL.  One at a time. */
+int spawner_change_rights(struct spawner *spawner, uint32_t from, uint32_t to,
+	void (*on_changed)(void *ctx, int errnum, size_t failed), void *ctx, struct err *err);
+/* Neither on_loaded nor on_changed runs any more. */
+void spawner_cancel(struct spawner *spawner);
 
 /* Starts asked for and not yet answered. */
 unsigned spawner_starting_count(const struct spawner *spawner);

@@ -4,6 +4,7 @@
 #include "process/edition.h"
 #include "process/program.h"
 #include "process/socket_path.h"
+#include "process/socket_rights.h"
 #include "process/spawn_proto.h"
 
 #include <errno.h>
@@ -142,6 +143,21 @@ static void take_load(struct spawner_state *state, const struct spawn_ask *ask)
 	brood_loaded(&state->brood, ask->generation, edition == NULL ? 0 : edition->config->digest, edition != NULL);
 }
 
+/* Of root's business, the one thing beside starting: the relay chooses when, the
+ * rights are those of the files that we have read. */
+static void take_rights(struct spawner_state *state, const struct spawn_ask *ask)
+{
+	const struct edition *from = edition_find(state->editions, (uint32_t)ask->id);
+	const struct edition *to = edition_find(state->editions, ask->generation);
+	size_t failed = 0;
+	int errnum;
+
+	if (from == NULL || to == NULL || !state->is_first)
+		end_for_bad_message(state, "generation");
+	errnum = socket_rights_change(from->config, to->config, &failed);
+	brood_changed_rights(&state->brood, ask->generation, errnum, failed);
+}
+
 /* Length of the first message in the input, or 0 when it is not whole yet. */
 static size_t message_len(struct spawner_state *state, const char *input, size_t len, struct spawn_ask *ask_out)
 {
@@ -150,7 +166,7 @@ static size_t message_len(struct spawner_state *state, const char *input, size_t
 	if (len < sizeof(*ask_out))
 		return 0;
 	memcpy(ask_out, input, sizeof(*ask_out));
-	if (ask_out->kind < SPAWN_ASK_START || ask_out->kind > SPAWN_ASK_FORGET)
+	if (ask_out->kind < SPAWN_ASK_START || ask_out->kind > SPAWN_ASK_RIGHTS)
 		end_for_bad_message(state, "kind");
 	if (ask_out->script_len > SPAWN_SCRIPT_MAX_BYTES || ask_out->environ_len > SPAWN_ENVIRON_MAX_BYTES ||
 	    (ask_out->kind != SPAWN_ASK_START && ask_out->script_len + ask_out->environ_len > 0))
@@ -170,6 +186,7 @@ static void take_messages(struct spawner_state *state)
 		case SPAWN_ASK_SIGNAL: take_signal(state, &ask); break;
 		case SPAWN_ASK_LOAD: take_load(state, &ask); break;
 		case SPAWN_ASK_FORGET: edition_forget(&state->editions, ask.generation); break;
+		case SPAWN_ASK_RIGHTS: take_rights(state, &ask); break;
 		}
 		done += len;
 	}

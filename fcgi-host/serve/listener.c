@@ -294,49 +294,16 @@ bool listener_has_file(const struct listener *listener)
 		st.st_dev == listener->device && st.st_ino == listener->inode);
 }
 
-/* An owner that is not named any more is again who would have it without. */
-static uid_t new_owner(const struct listen_config *old, const struct listen_config *new)
+void listener_update(struct listener *listener, const struct listen_config *config)
 {
-	return new->owner == (uid_t)-1 && old->owner != (uid_t)-1 ? geteuid() : new->owner;
-}
+	bool has_new_backlog = listener->config->backlog != config->backlog;
 
-static gid_t new_group(const struct listen_config *old, const struct listen_config *new)
-{
-	return new->group == (gid_t)-1 && old->group != (gid_t)-1 ? getegid() : new->group;
-}
-
-/* Taking rights away comes first, so that there is no moment of wider ones. */
-static int update_rights(const struct listen_config *old, const struct listen_config *new, struct err *err)
-{
-	const char *path = socket_path(new);
-	bool has_new_owner = old->owner != new->owner || old->group != new->group;
-
-	if (old->mode == new->mode && !has_new_owner)
-		return 0;
-	if (chmod(path, (mode_t)(old->mode & new->mode)) == 0) {
-		if ((!has_new_owner || chown(path, new_owner(old, new), new_group(old, new)) == 0) &&
-		    chmod(path, (mode_t)new->mode) == 0)
-			return 0;
-		err_set_errno(err, errno, "%s: owner and mode", new->address.text);
-		chmod(path, (mode_t)old->mode);
-		return -1;
-	}
-	return err_set_errno(err, errno, "%s: owner and mode", new->address.text);
-}
-
-int listener_update(struct listener *listener, const struct listen_config *config, struct err *err)
-{
-	const struct listen_config *old = listener->config;
-
-	if (old == config)
-		return 0;
-	if (listener->is_unix && update_rights(old, config, err) < 0)
-		return -1;
+	if (listener->config == config)
+		return;
 	listener->config = config;
 	listener->has_said_refused = false;
-	if (old->backlog != config->backlog)
+	if (has_new_backlog)
 		listen(listener->fd, (int)config->backlog);
-	return 0;
 }
 
 int listener_check_inherited(int fd, struct err *err)
