@@ -39,6 +39,7 @@ struct spawner_rights {
 
 struct spawner {
 	const struct config *config;
+	const char *folder;
 	struct spawn_link *links;
 	size_t links_count;
 	struct spawn_link_owner owner;
@@ -290,7 +291,7 @@ static int fork_one(struct spawner *spawner, struct err *err)
 		return err_set_errno(err, errno, "spawner: socketpair");
 	pid = fork();
 	if (pid == 0)
-		spawner_main(fds[1], spawner->config, spawner->links_count == 0);
+		spawner_main(fds[1], spawner->config, spawner->links_count == 0 ? spawner->folder : NULL);
 	close(fds[1]);
 	if (pid < 0) {
 		err_set_errno(err, errno, "spawner: fork");
@@ -301,7 +302,7 @@ static int fork_one(struct spawner *spawner, struct err *err)
 	return 0;
 }
 
-struct spawner *spawner_fork(const struct config *config, struct err *err)
+struct spawner *spawner_fork(const struct config *config, const char *folder, struct err *err)
 {
 	size_t count = config->spawners > 0 ? config->spawners : SPAWNERS_AUTO;
 	struct spawner *spawner = calloc(1, sizeof(*spawner));
@@ -313,6 +314,7 @@ struct spawner *spawner_fork(const struct config *config, struct err *err)
 		return NULL;
 	}
 	spawner->config = config;
+	spawner->folder = folder;
 	spawner->owner = (struct spawn_link_owner){ on_report, on_unsent, on_link_lost, release_if_free, spawner };
 	if (open_standard_descriptors() != 0) {
 		err_set_errno(err, errno, "/dev/null");

@@ -70,10 +70,10 @@ struct spawn_request {
 	bool is_prompt;                 /* on_started comes at once, at the price of a wake-up */
 };
 
-/* Forks `config->spawners` processes.  To be called before anything else is
- * opened.  The relay's end is not attached to a loop yet.  Descriptors 0, 1
+/* Forks `config->spawners` processes, the first of which removes `folder` in the
+ * end (socket_folder.h; "" for none).  To be called before anything else is opened.  The relay's end is not attached to a loop yet.  Descriptors 0, 1
  * and 2 that are closed are opened on /dev/null first, here and there. */
-struct spawner *spawner_fork(const struct config *config, struct err *err);
+struct spawner *spawner_fork(const struct config *config, const char *folder, struct err *err);
 
 /* From here on the relay hears of its processes.  on_lost runs when a spawner
  * died: no process can be started any more.  Its processes went before. */

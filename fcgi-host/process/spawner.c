@@ -3,6 +3,7 @@
 #include "process/brood.h"
 #include "process/edition.h"
 #include "process/program.h"
+#include "process/socket_folder.h"
 #include "process/socket_path.h"
 #include "process/socket_rights.h"
 #include "process/spawn_proto.h"
@@ -30,7 +31,7 @@ enum {
 struct spawner_state {
 	const struct config *config;            /* that we were started with */
 	struct edition *editions;
-	bool is_first;                          /* of all spawners: cleans up for the relay */
+	const char *folder;                     /* of workers' sockets; NULL when we are not the first spawner */
 	struct brood brood;
 	char *input;                            /* INPUT_MAX_BYTES, touched as needed */
 	size_t input_len;
@@ -152,7 +153,7 @@ static void take_rights(struct spawner_state *state, const struct spawn_ask *ask
 	size_t failed = 0;
 	int errnum;
 
-	if (from == NULL || to == NULL || !state->is_first)
+	if (from == NULL || to == NULL || state->folder == NULL)
 		end_for_bad_message(state, "generation");
 	errnum = socket_rights_change(from->config, to->config, &failed);
 	brood_changed_rights(&state->brood, ask->generation, errnum, failed);
@@ -211,10 +212,13 @@ static void take_descriptors(struct spawner_state *state, struct msghdr *msg)
 	memcpy(state->fds, CMSG_DATA(cmsg), state->fds_count * sizeof(int));
 }
 
-/* A relay that has given up root may not remove its own sockets. */
+/* A relay that has given up root may not remove its own sockets, and one that was
+ * killed removed nothing. */
 _Noreturn static void end_with_relay(struct spawner_state *state)
 {
-	if (state->is_first && state->config->user.is_set && geteuid() == 0)
+	if (state->folder != NULL)
+		socket_folder_remove(state->folder);
+	if (state->folder != NULL && state->config->user.is_set && geteuid() == 0)
 		socket_path_remove_dead(state->config);
 	brood_end(&state->brood, 0);
 }
@@ -306,12 +310,12 @@ _Noreturn static void cannot_begin(const char *what)
 	_exit(1);
 }
 
-_Noreturn void spawner_main(int socket_fd, const struct config *config, bool is_first)
+_Noreturn void spawner_main(int socket_fd, const struct config *config, const char *folder)
 {
 	static struct spawner_state state;
 
 	state.config = config;
-	state.is_first = is_first;
+	state.folder = folder;
 	state.brood.socket_fd = SOCKET_FD;
 	set_signals(&state);
 	if (set_descriptors(socket_fd) != 0)

@@ -22,8 +22,9 @@
 #include <stdbool.h>
 
 /* What a freshly forked process runs.  All of its descriptors but `socket_fd`
- * and stderr are closed.  The first one removes the sockets that a relay without
- * root could not. */
-_Noreturn void spawner_main(int socket_fd, const struct config *config, bool is_first);
+ * and stderr are closed.  The first one is told the folder of workers' sockets, others
+ * NULL: it removes that, and sockets that a relay without root could not, or that
+ * was killed. */
+_Noreturn void spawner_main(int socket_fd, const struct config *config, const char *folder);
 
 #endif

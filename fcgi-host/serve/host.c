@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "process/socket_folder.h"
 #include "serve/client.h"
 #include "serve/control.h"
 #include "serve/identity.h"
@@ -317,35 +318,6 @@ static int open_listeners(struct host *host, const struct inherited *inherited, 
 	return 0;
 }
 
-/* Workers' sockets: in a folder that only the relay's user may enter, and in
- * memory where there is such a place: on a disk each new socket may have to wait
- * for the journal, and the loop with it. */
-static int make_folder_in(struct host *host, const char *parent)
-{
-	if (parent == NULL || parent[0] != '/' || strlen(parent) > 64)
-		return -1;
-	snprintf(host->folder, sizeof(host->folder), "%s/fcgi-host.XXXXXX", parent);
-	if (mkdtemp(host->folder) != NULL)
-		return 0;
-	host->folder[0] = '\0';
-	return -1;
-}
-
-static int make_folder(struct host *host, struct err *err)
-{
-	const struct identity *user = &host->site->config->user;
-	const char *const parents[] = { getenv("RUNTIME_DIRECTORY"), getenv("XDG_RUNTIME_DIR"), "/dev/shm", "/tmp" };
-	size_t i = 0;
-
-	while (i < sizeof(parents) / sizeof(parents[0]) && make_folder_in(host, parents[i]) < 0)
-		i++;
-	if (host->folder[0] == '\0')
-		return err_set_errno(err, errno, "folder for workers' sockets in /tmp");
-	if (user->is_set && geteuid() == 0 && chown(host->folder, user->uid, user->gid) < 0)
-		return err_set_errno(err, errno, "%s", host->folder);
-	return 0;
-}
-
 static int open_pools(struct host *host, struct err *err)
 {
 	for (unsigned i = 0; i < host->site->config->handlers_count; i++)
@@ -392,7 +364,7 @@ static int open_host(struct host *host, struct config *config, const struct inhe
 	host->budget.max = host->site == NULL ? 0 : host->site->config->max_processes;
 	if (host->site == NULL || host->unrouted == NULL || make_boot(host, err) < 0 || open_loop(host, err) < 0)
 		return -1;
-	if (open_listeners(host, inherited, err) < 0 || make_folder(host, err) < 0)
+	if (open_listeners(host, inherited, err) < 0)
 		return -1;
 	open_control(host);     /* while we are root: who asks sees that, and no stranger in our place */
 	if (identity_assume(&host->site->config->user, err) < 0)
@@ -436,8 +408,7 @@ static void close_host(struct host *host)
 	timer_free(&host->log_timer);
 	timer_free(&host->stop_timer);
 	spawner_free(&host->spawner);
-	if (host->folder[0] != '\0')
-		rmdir(host->folder);
+	socket_folder_remove(host->folder);     /* the first spawner has, unless it died before */
 	site_unref(&host->site);
 	figures_unref(&host->unrouted);
 	loop_free(&host->loop);
@@ -447,7 +418,7 @@ static void close_host(struct host *host)
 	free(host);
 }
 
-int host_run(struct config *config, struct spawner *spawner, const struct inherited *inherited)
+int host_run(struct config *config, struct spawner *spawner, const char *folder, const struct inherited *inherited)
 {
 	struct host *host = calloc(1, sizeof(*host));
 	struct err err = { "no memory" };
@@ -459,6 +430,7 @@ int host_run(struct config *config, struct spawner *spawner, const struct inheri
 		return 1;
 	}
 	host->spawner = spawner;
+	host->folder = folder;
 	if (open_host(host, config, inherited, &err) < 0) {
 		fprintf(stderr, "fcgi-host: %s\n", err.text);
 	} else {

@@ -52,7 +52,7 @@ struct host {
 	bool has_root;                  /* the spawners have it: we may have given it up */
 	bool is_inherited;              /* listeners were handed over: a reload leaves them */
 	bool is_failed;                 /* a spawner was lost: exit status 1 */
-	char folder[96];                /* workers' sockets; "" when there is none */
+	const char *folder;             /* of workers' sockets; borrowed */
 	uint32_t generation;            /* the number last given to a configuration */
 	unsigned reloads;               /* that succeeded */
 	uint64_t begun_ns;
@@ -74,7 +74,7 @@ struct inherited { int *fds; size_t count; };
 
 /* Runs until TERM.  Takes ownership of `config` and `spawner`.  Returns the exit
  * status. */
-int host_run(struct config *config, struct spawner *spawner, const struct inherited *inherited);
+int host_run(struct config *config, struct spawner *spawner, const char *folder, const struct inherited *inherited);
 
 /* A client or a request has gone: is there anything left to wait for? */
 void host_check_stop(struct host *host);

@@ -86,8 +86,10 @@ def test_int_stops_too(make_host):
 
 
 @pytest.mark.parametrize("who", ["relay", "first process"])
-def test_when_the_host_is_killed_outright_its_children_end_too(make_host, fastcgi_program, who):
-    host = make_host({"h": "trap '' TERM HUP; while :; do sleep 1; done", "w": worker(fastcgi_program, workers={"min": 1, "max": 1})})
+def test_when_the_host_is_killed_outright_its_children_end_too(make_host, fastcgi_program, folder, who):
+    host = make_host({"h": "trap '' TERM HUP; while :; do sleep 1; done", "w": worker(fastcgi_program, workers={"min": 1, "max": 1})},
+                     environment={"RUNTIME_DIRECTORY": str(folder)})
+    assert len(list(folder.glob("fcgi-host.*/*"))) == 1, "the worker's socket"
     wait_until(lambda: len(host.children()) >= 1, 10)
     with hanging(host):
         wait_until(lambda: len(host.children()) >= 2, 10)
@@ -97,6 +99,7 @@ def test_when_the_host_is_killed_outright_its_children_end_too(make_host, fastcg
         host.process.wait(10)
         wait_until(lambda: not host.children(), 5, "the end of every handler")
         wait_until(lambda: not [p for p in everyone if proc.is_alive(p)], 5, "the end of the rest of the host")
+        assert not list(folder.glob("fcgi-host.*")), "the folder of the workers' sockets is gone too"
     host.start()
     host.was_killed = False
     assert host.request("/w").status == 200, "the next start replaces the dead socket"

@@ -6,7 +6,7 @@ UNIT_TESTS = %D%/test_bytes %D%/test_text %D%/test_clock %D%/test_lines %D%/test
 UNIT_TESTS += %D%/test_fcgi %D%/test_fcgi_params %D%/test_siphash %D%/test_vars \
 	%D%/test_cgi_header %D%/test_cgi_request %D%/test_cgi_environment
 UNIT_TESTS += %D%/test_child_table %D%/test_env_names %D%/test_spawn %D%/test_spawn_failures %D%/test_spawner
-UNIT_TESTS += %D%/test_budget %D%/test_pool %D%/test_worker %D%/test_socket_path %D%/test_socket_rights
+UNIT_TESTS += %D%/test_budget %D%/test_pool %D%/test_worker %D%/test_socket_path %D%/test_socket_rights %D%/test_socket_folder
 UNIT_TESTS += %D%/test_answer %D%/test_body %D%/test_script %D%/test_listener
 UNIT_TESTS += %D%/test_tree %D%/test_address %D%/test_config %D%/test_config_print %D%/test_pattern %D%/test_route
 UNIT_TESTS += %D%/test_histogram %D%/test_json %D%/test_figures
@@ -69,6 +69,8 @@ tests_unit_test_loop_SOURCES = %D%/test_loop.c
 tests_unit_test_loop_LDADD = $(UNIT_LIBS)
 tests_unit_test_socket_path_SOURCES = %D%/test_socket_path.c
 tests_unit_test_socket_path_LDADD = $(UNIT_LIBS)
+tests_unit_test_socket_folder_SOURCES = %D%/test_socket_folder.c
+tests_unit_test_socket_folder_LDADD = $(UNIT_LIBS)
 tests_unit_test_socket_rights_SOURCES = %D%/test_socket_rights.c
 tests_unit_test_socket_rights_LDADD = $(UNIT_LIBS)
 tests_unit_test_answer_SOURCES = %D%/test_answer.c
