@@ -6,6 +6,7 @@
 #include "config/rules.h"
 
 #include <libgen.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -80,6 +81,7 @@ struct config *config_load(const char *file, struct config_report *report)
 		config_free(&config);
 	complaints_write(&complaints, report);
 	complaints_fini(&complaints);
+	malloc_trim(0);         /* the tree was several times larger than what it said */
 	return config;
 }
 
