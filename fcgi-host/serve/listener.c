@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -227,15 +228,64 @@ static int bind_unix(struct listener *listener, struct err *err)
 	return status;
 }
 
-static int bind_tcp(struct listener *listener, struct err *err)
+static in_port_t port_of(const struct listen_config *config)
+{
+	const struct sockaddr_storage *address = &config->address.sockaddr;
+
+	return address->ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)address)->sin6_port :
+		((const struct sockaddr_in *)address)->sin_port;
+}
+
+/* Lets others of this user bind to a port, or no more. */
+static void share_port(int fd, int is_shared)
+{
+	setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &is_shared, sizeof(is_shared));
+}
+
+static int bind_and_listen(const struct listener *listener)
 {
 	const struct listen_config *config = listener->config;
+
+	if (bind(listener->fd, (const struct sockaddr *)&config->address.sockaddr, config->address.sockaddr_len) < 0)
+		return -1;
+	return listen(listener->fd, (int)config->backlog);
+}
+
+/* A reload may widen an address, or narrow it, on the port where we listen: the
+ * old socket and the new one then share it until the old one is closed. */
+static int bind_beside_ours(const struct listener *listener)
+{
+	const struct host *host = listener->host;
+	bool has_ours = false;
+	int status, errnum;
+
+	for (size_t i = 0; i < host->listeners_count; i++) {
+		const struct listener *other = host->listeners[i];
+
+		if (!other->is_unix && other->config != NULL && port_of(other->config) == port_of(listener->config)) {
+			share_port(other->fd, 1);
+			has_ours = true;
+		}
+	}
+	share_port(listener->fd, 1);
+	errno = EADDRINUSE;
+	status = has_ours ? bind_and_listen(listener) : -1;
+	errnum = errno;
+	share_port(listener->fd, 0);
+	for (size_t i = 0; i < host->listeners_count; i++)
+		if (!host->listeners[i]->is_unix)
+			share_port(host->listeners[i]->fd, 0);
+	errno = errnum;
+	return status;
+}
+
+static int bind_tcp(struct listener *listener, struct err *err)
+{
 	int on = 1;
 
 	setsockopt(listener->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (bind(listener->fd, (const struct sockaddr *)&config->address.sockaddr, config->address.sockaddr_len) < 0 ||
-	    listen(listener->fd, (int)config->backlog) < 0)
-		return err_set_errno(err, errno, "%s", config->address.text);
+	if (bind_and_listen(listener) < 0 && (errno != EADDRINUSE || bind_beside_ours(listener) < 0))
+		return err_set_errno(err, errno, "%s", listener->config->address.text);
 	return 0;
 }
 

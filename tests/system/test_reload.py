@@ -469,6 +469,25 @@ def test_a_socket_that_somebody_else_put_there_is_left_alone(make_host):
     host.keeps_socket = True
 
 
+def test_an_address_widens_and_narrows_on_its_port(make_host):
+    port = free_port()
+    wide = [{"address": f"0.0.0.0:{port}", "allow": ["127.0.0.0/8"]}]
+    host = make_host({"h": HELLO}, listen=f"127.0.0.1:{port}")
+    other = ("127.0.0.2", port)
+    assert host.request("/h").text == "hello\n"
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(other)
+    rewrite(host, {"h": HELLO}, listen=wide)
+    reload(host)
+    socket.create_connection(other).close()
+    assert host.request("/h").text == "hello\n"
+    rewrite(host, {"h": HELLO}, listen=f"127.0.0.1:{port}")
+    reload(host)
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(other)
+    assert host.request("/h").text == "hello\n"
+
+
 @needs_root
 def test_owner_and_mode_change_without_a_moment_of_wider_rights(make_host):
     www = pwd.getpwnam("www-data")
