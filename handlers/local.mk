@@ -10,10 +10,10 @@ handlers_c_PROGRAMS = %D%/c/hello %D%/c/greeting
 %C%_c_greeting_LDADD = $(FCGI_LIBS) $(JSON_LIBS)
 
 handlers_shelldir = $(pkglibexecdir)/handlers/shell
-dist_handlers_shell_SCRIPTS = %D%/shell/hello.sh %D%/shell/greeting.sh
+dist_handlers_shell_SCRIPTS = %D%/shell/hello.sh %D%/shell/greeting.sh %D%/shell/greet-function.sh
 
 handlers_pythondir = $(pkglibexecdir)/handlers/python
-dist_handlers_python_SCRIPTS = %D%/python/hello.py %D%/python/greeting.py \
+dist_handlers_python_SCRIPTS = %D%/python/hello.py %D%/python/greeting.py %D%/python/greet-function.py \
 	%D%/python/counter.py %D%/python/upload-digest.py
 
 handlers_perldir = $(pkglibexecdir)/handlers/perl

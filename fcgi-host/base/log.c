@@ -49,15 +49,23 @@ static enum target target_of(int fd)
 	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? TARGET_FILE : TARGET_STREAM;
 }
 
-static int open_syslog(struct err *err)
+/* Again, too: to whoever has taken the place of the one that was there. */
+static int connect_syslog(int fd, struct err *err)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = "/dev/log" };
+
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+		return err_set_errno(err, errno, "log: syslog at /dev/log");
+	return 0;
+}
+
+static int open_syslog(struct err *err)
+{
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (fd < 0)
 		return err_set_errno(err, errno, "log: socket");
-	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
-		err_set_errno(err, errno, "log: syslog at /dev/log");
+	if (connect_syslog(fd, err) < 0) {
 		close(fd);
 		return -1;
 	}
@@ -116,6 +124,8 @@ int log_reopen(struct err *err)
 {
 	int fd;
 
+	if (the_log.target == TARGET_SYSLOG)
+		return connect_syslog(the_log.fd, err);
 	if (the_log.path == NULL)
 		return 0;
 	fd = open_path(the_log.path, err);
@@ -327,6 +337,12 @@ void log_begin(struct log_line *line, enum log_level level, const char *event)
 	log_str(line, "event", event);
 }
 
+/* Its socket was closed: it has ended, or was started anew. */
+static bool is_syslog_gone(int errnum)
+{
+	return errnum == ECONNREFUSED || errnum == ENOTCONN || errnum == ECONNRESET || errnum == ENOENT;
+}
+
 static void send_syslog(const struct log_line *line)
 {
 	char head[64];
@@ -337,8 +353,12 @@ static void send_syslog(const struct log_line *line)
 		{ bytes_data(&line->text), line->text.len },
 	};
 	struct msghdr message = { .msg_iov = parts, .msg_iovlen = 2 };
+	ssize_t n = sendmsg(the_log.fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+	struct err err;
 
-	if (sendmsg(the_log.fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+	if (n < 0 && is_syslog_gone(errno) && connect_syslog(the_log.fd, &err) == 0)
+		n = sendmsg(the_log.fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (n < 0)
 		count_lost(1);
 }
 

@@ -28,7 +28,9 @@ struct log_options {
  * The log is one per process. */
 int log_open(const struct log_options *options, struct err *err);
 void log_close(void);                   /* writes what it can, then closes */
-int log_reopen(struct err *err);        /* opens the path again (USR1) */
+/* USR1: opens the path again, or connects to syslog again; syslog that was started
+ * anew is found without that. */
+int log_reopen(struct err *err);
 
 /* Writes what goes without blocking.  true when nothing waits any more. */
 bool log_flush(void);

@@ -18,7 +18,7 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
-enum protocol { PROTOCOL_CGI, PROTOCOL_FASTCGI };
+enum protocol { PROTOCOL_CGI, PROTOCOL_FASTCGI, PROTOCOL_STDIO };
 enum process_mode { PROCESS_PER_REQUEST, PROCESS_PERSISTENT };
 enum chunked_mode { CHUNKED_STREAM, CHUNKED_SPOOL, CHUNKED_REJECT };
 enum abort_mode { ABORT_KILL, ABORT_FINISH };
@@ -89,6 +89,9 @@ struct handler_config {
 	struct { uint64_t start_ms, response_ms, idle_ms, total_ms, kill_ms; } timeout;  /* 0 = none */
 	struct { uint64_t max_bytes; enum chunked_mode chunked; } body;
 	struct { uint64_t max_bytes; } header;
+	char *content_type;             /* of a stdio function's answer */
+	uint64_t hold_bytes;            /* of it, kept back until the exit status is known */
+	bool server_timing;             /* the answer says what it waited for */
 	bool pass_authorization;
 	enum abort_mode on_abort;
 	struct { uint64_t memory_bytes, cpu_ms; unsigned files, processes; } limits;    /* 0 = none */
@@ -116,7 +119,7 @@ struct config {
 	unsigned max_processes;         /* of all handlers together; 0 = no limit */
 	struct identity user;           /* is_set only for root: others cannot become it */
 	uint64_t params_max_bytes;
-	struct { char *file; enum log_format format; enum log_level level; } log;
+	struct { char *file; enum log_format format; enum log_level level; uint64_t slow_ms; /* 0 = none */ } log;
 	struct handler_config *handlers;
 	size_t handlers_count;
 	struct route_config *routes;

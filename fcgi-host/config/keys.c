@@ -23,7 +23,7 @@ static const struct word log_format_words[] = { { "text", LOG_FORMAT_TEXT }, { "
 static const struct word log_level_words[] = { { "error", LOG_LEVEL_ERROR }, { "warning", LOG_LEVEL_WARNING },
 	{ "info", LOG_LEVEL_INFO }, { "debug", LOG_LEVEL_DEBUG }, { NULL, 0 } };
 static const struct word protocol_words[] = { { "cgi", PROTOCOL_CGI }, { "fastcgi", PROTOCOL_FASTCGI },
-	{ "scgi", NOT_YET }, { "http", NOT_YET }, { "stdio", NOT_YET }, { "actionloop", NOT_YET }, { "lambda", NOT_YET },
+	{ "scgi", NOT_YET }, { "http", NOT_YET }, { "stdio", PROTOCOL_STDIO }, { "actionloop", NOT_YET }, { "lambda", NOT_YET },
 	{ NULL, 0 } };
 static const struct word process_words[] = { { "per-request", PROCESS_PER_REQUEST }, { "parked", NOT_YET },
 	{ "zygote", NOT_YET }, { "persistent", PROCESS_PERSISTENT }, { NULL, 0 } };
@@ -57,6 +57,8 @@ const struct key keys[] = {
 		.help = "text is name=value, json is one object a line" },
 	{ TOP(log.level), .name = "log.level", .kind = &kind_word, .words = log_level_words, .fallback = "info",
 		.help = "the least important lines that are written" },
+	{ TOP(log.slow_ms), .name = "log.slow", .kind = &kind_time, .max = WEEK, .fallback = "0s",
+		.help = "a request that takes longer is logged while it still runs, with the stage it is in; 0 = none" },
 	{ TOP(handlers), .name = "defaults", .kind = &kind_defaults,
 		.help = "any key of a handler, for all of them; a handler's own value wins, 'env' is merged by name" },
 	{ TOP(handlers), .name = "handlers", .kind = &kind_handlers,
@@ -128,6 +130,12 @@ const struct key keys[] = {
 	{ HANDLER(header), .name = "header", .kind = &kind_group, .help = "headers of responses" },
 	{ HANDLER(header.max_bytes), .name = "header.max", .kind = &kind_size, .min = 1 * KIB, .max = 60 * KIB,
 		.fallback = "32KiB", .help = "the largest header as sent on, which travels in one record; over it 502" },
+	{ HANDLER(content_type), .name = "content_type", .kind = &kind_media_type, .fallback = "text/plain",
+		.help = "stdio: the Content-Type of the answer" },
+	{ HANDLER(hold_bytes), .name = "hold", .kind = &kind_size, .max = 1024 * GIB, .fallback = "64MiB",
+		.help = "stdio: how much of an answer waits for the exit status; a longer one is sent as it comes" },
+	{ HANDLER(server_timing), .name = "server_timing", .kind = &kind_bool, .fallback = "false",
+		.help = "whether the answer gets a Server-Timing field with the durations queue, start and handler" },
 	{ HANDLER(env), .name = "env", .kind = &kind_env,
 		.help = "variables for the handler; they win over the request's and are merged by name with defaults.env" },
 	{ HANDLER(pass_authorization), .name = "pass_authorization", .kind = &kind_bool, .fallback = "false",

@@ -32,6 +32,7 @@ extern const struct key_kind kind_time;         /* [uint64_t, milliseconds] */
 extern const struct key_kind kind_percent;      /* [unsigned] */
 extern const struct key_kind kind_word;         /* [an enum; -1 when not read] */
 extern const struct key_kind kind_path;         /* or one of the words [char *] */
+extern const struct key_kind kind_media_type;   /* [char *] */
 extern const struct key_kind kind_list;         /* [char **, NULL-terminated] */
 extern const struct key_kind kind_command;      /* [char **, NULL-terminated] */
 extern const struct key_kind kind_env;          /* [env of a struct handler_config] */

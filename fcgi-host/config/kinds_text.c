@@ -38,6 +38,25 @@ static int path_read(const struct site *site, void *field)
 	return *out == NULL ? -1 : 0;
 }
 
+/* It goes into a header as it is. */
+static int media_type_read(const struct site *site, void *field)
+{
+	const char *text = site_text(site);
+	char **out = field;
+	size_t type_len;
+
+	if (text == NULL)
+		return -1;
+	for (const char *c = text; *c != '\0'; c++)
+		if ((unsigned char)*c < ' ' || (unsigned char)*c >= 0x7f)
+			return site_error(site, "holds a byte that no header field can have");
+	type_len = strcspn(text, "/ ;");
+	if (type_len == 0 || text[type_len] != '/' || strcspn(text + type_len + 1, "/ ;") == 0)
+		return site_error(site, "'%s' is no media type, such as text/plain or application/json", text);
+	*out = site_copy(site, text);
+	return *out == NULL ? -1 : 0;
+}
+
 void texts_fini(void *field)
 {
 	char ***texts = field;
@@ -244,6 +263,7 @@ static void env_fini(void *field)
 }
 
 const struct key_kind kind_path = { .name = "path", .read = path_read, .print = text_print, .fini = text_fini };
+const struct key_kind kind_media_type = { .name = "media type", .read = media_type_read, .print = text_print, .fini = text_fini };
 const struct key_kind kind_list = { .name = "list", .read = list_read, .print = texts_print, .fini = texts_fini };
 const struct key_kind kind_command = { .name = "command", .read = command_read, .print = texts_print, .fini = texts_fini };
 const struct key_kind kind_env = { .name = "map of variables", .read = env_read, .print = env_print, .fini = env_fini,

@@ -97,7 +97,7 @@ static int rule_connect(const struct site *site, const struct scope_source *sour
 	static const char *const own_only[] = { "user", "group", "directory", NULL };
 	int rc = 0;
 
-	if (handler->protocol == PROTOCOL_CGI)
+	if (handler->protocol != PROTOCOL_FASTCGI)
 		rc = error_at_key(site, source, "connect", "'connect' needs protocol: fastcgi");
 	else if (handler->process == PROCESS_PER_REQUEST)
 		rc = error_at_key(site, source, "process",
@@ -114,7 +114,7 @@ static int rule_process(const struct site *site, const struct scope_source *sour
 	if ((int)handler->protocol < 0)
 		return -1;
 	if (!is_written_out)
-		handler->process = handler->protocol == PROTOCOL_CGI ? PROCESS_PER_REQUEST : PROCESS_PERSISTENT;
+		handler->process = handler->protocol == PROTOCOL_FASTCGI ? PROCESS_PERSISTENT : PROCESS_PER_REQUEST;
 	if (is_written(source, "connect"))
 		return rule_connect(site, source, handler);
 	if (handler->process != PROCESS_PERSISTENT)
@@ -125,7 +125,27 @@ static int rule_process(const struct site *site, const struct scope_source *sour
 	if (handler->protocol == PROTOCOL_CGI)
 		return error_at_key(site, source, "process",
 			"a CGI program answers once and ends, so it cannot be persistent; its fast ways are 'parked' and 'zygote'");
+	if (handler->protocol == PROTOCOL_STDIO)
+		return error_at_key(site, source, "process",
+			"a stdio function answers once and ends, so it cannot be persistent; its fast ways are 'parked' and 'zygote'");
 	return 0;
+}
+
+/* What only a stdio function has. */
+static void rule_stdio(const struct site *site, const struct scope_source *source, const struct handler_config *handler)
+{
+	static const char *const names[] = { "content_type", "hold", NULL };
+
+	if (handler->protocol == PROTOCOL_STDIO || (int)handler->protocol < 0)
+		return;
+	for (const char *const *name = names; *name != NULL; name++) {
+		const struct node *node = node_get_key(source->own, slice_of(*name));
+		struct site place = *site;
+
+		place.node = node;
+		if (node != NULL)
+			site_warn(&place, "%s has no effect: it is for protocol: stdio", *name);
+	}
 }
 
 static int rule_identity(const struct site *site, const struct scope_source *source, const struct handler_config *handler)
@@ -196,6 +216,7 @@ int rules_handler(const struct site *site, const struct scope_source *source, st
 		rc = -1;
 	if (rule_workers(site, source, handler) != 0)
 		rc = -1;
+	rule_stdio(site, source, handler);
 	warn_about_files(site, source, handler);
 	return rc;
 }

@@ -1,7 +1,8 @@
-/* The one line that every request leaves in the log, and what it adds to the
- * figures of its handler. */
+/* The one line that every request leaves in the log, the one that a slow request
+ * has before, and what a request adds to the figures of its handler. */
 #include "base/clock.h"
 #include "base/log.h"
+#include "serve/client.h"
 #include "serve/request.h"
 
 #include <sys/wait.h>
@@ -106,5 +107,39 @@ void request_log(const struct request *request)
 	put_usage(&line, request);
 	put_exit(&line, request);
 	log_str(&line, "reason", request->reason[0] == '\0' ? NULL : request->reason);
+	log_end(&line);
+}
+
+/* What a request waits for now. */
+static const char *stage_of(const struct request *request)
+{
+	bool is_body_awaited = !request->body.is_complete && body_waiting(&request->body) == 0;
+
+	switch (request->state) {
+	case REQUEST_PARAMS: return "params";
+	case REQUEST_SPOOLING: return "body";
+	case REQUEST_WAITING: return "queue";
+	case REQUEST_STARTING: return "start";
+	case REQUEST_RUNNING: break;
+	case REQUEST_ENDING: return "end";
+	case REQUEST_OVER: return "client";
+	}
+	if (client_room(request->client) == 0)
+		return "client";
+	if (is_body_awaited && !request->is_body_unwanted)
+		return "body";
+	return request->first_byte_ns == 0 ? "handler" : "answer";
+}
+
+void request_log_slow(const struct request *request)
+{
+	struct log_line line;
+
+	log_begin(&line, LOG_LEVEL_WARNING, "slow");
+	put_who(&line, request);
+	log_str(&line, "method", request->cgi.method);
+	log_str(&line, "path", request->cgi.path);
+	log_str(&line, "stage", stage_of(request));
+	log_ms(&line, "elapsed_ms", clock_monotonic_ns() - request->begun_ns);
 	log_end(&line);
 }

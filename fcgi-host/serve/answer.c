@@ -4,7 +4,9 @@
 #include "base/log.h"
 #include "serve/client.h"
 #include "serve/request.h"
+#include "serve/server_timing.h"
 
+#include <string.h>
 
 enum {
 	FIRST_BYTES = 64,
@@ -30,10 +32,10 @@ void answer_init(struct request *request)
 {
 	struct answer *answer = &request->answer;
 
-	*answer = (struct answer){ .state = ANSWER_HEADER };
+	*answer = (struct answer){ .state = request->handler->protocol == PROTOCOL_STDIO ? ANSWER_HOLDING : ANSWER_HEADER };
 	cgi_header_init(&answer->header, request->handler->header.max_bytes, on_dropped, request);
 	bytes_init(&answer->head, request->handler->header.max_bytes);
-	bytes_init(&answer->held, ANSWER_HELD_BYTES);
+	spool_init(&answer->held);
 	bytes_init(&answer->first, FIRST_BYTES);
 }
 
@@ -41,7 +43,7 @@ void answer_fini(struct answer *answer)
 {
 	cgi_header_fini(&answer->header);
 	bytes_fini(&answer->head);
-	bytes_fini(&answer->held);
+	spool_fini(&answer->held);
 	bytes_fini(&answer->first);
 }
 
@@ -55,12 +57,17 @@ static bool is_held(const struct request *request)
 size_t answer_room(const struct request *request)
 {
 	const struct answer *answer = &request->answer;
+	uint64_t held_bytes = spool_waiting(&answer->held);
 
+	if (answer->state == ANSWER_HOLDING)
+		return SCRATCH_BYTES;
 	if (answer->state == ANSWER_SENT || answer->state == ANSWER_WHOLE || answer->state == ANSWER_BAD ||
 	    request->client == NULL || answer->has_no_body)
 		return SCRATCH_BYTES;   /* read and thrown away */
 	if (is_held(request))
-		return bytes_room(&answer->held);
+		return held_bytes < ANSWER_HELD_BYTES ? ANSWER_HELD_BYTES - (size_t)held_bytes : 0;
+	if (held_bytes > 0)
+		return 0;
 	return client_room(request->client);
 }
 
@@ -68,7 +75,7 @@ static bool can_read_directly(const struct request *request)
 {
 	const struct answer *answer = &request->answer;
 
-	return answer->state == ANSWER_BODY && answer->head.len == 0 && answer->held.len == 0 &&
+	return answer->state == ANSWER_BODY && !answer_is_waiting(answer) &&
 		!is_held(request) && !answer->has_no_body && request->client != NULL;
 }
 
@@ -122,24 +129,42 @@ static void count_body(struct answer *answer, size_t len)
 		answer->state = ANSWER_WHOLE;
 }
 
+static void hold(struct request *request, const void *data, size_t len)
+{
+	struct err err;
+
+	if (spool_put(&request->answer.held, data, len, &err) < 0)
+		request_fail(request, 503, "Retry-After: 5\r\n", "%s", err.text);
+}
+
 static void put_body(struct request *request, const void *data, size_t len)
 {
 	struct answer *answer = &request->answer;
 	size_t pass = allowed(request, len);
 
 	if (request->client != NULL && pass > 0) {
-		if (!is_held(request))
+		if (is_held(request) || answer_is_waiting(answer))
+			hold(request, data, pass);
+		else
 			client_stdout(request->client, data, pass);
-		else if (bytes_append(&answer->held, data, pass) < 0)
-			request_fail(request, 502, NULL, "no memory to hold the answer back");
 	}
 	count_body(answer, pass);
+}
+
+/* The handler's own fields come first: where there is no room, it is left out. */
+static void add_timing(struct request *request)
+{
+	char value[SERVER_TIMING_BYTES];
+
+	if (request->handler->server_timing)
+		cgi_header_add(&request->answer.header, "Server-Timing", server_timing(request, value));
 }
 
 static void begin_body(struct request *request)
 {
 	struct answer *answer = &request->answer;
 
+	add_timing(request);
 	if (cgi_header_write(&answer->header, &answer->head) < 0) {
 		answer->state = ANSWER_BAD;
 		answer->header.reason = "header too large (header.max)";
@@ -181,6 +206,43 @@ static void put_header(struct request *request, struct slice *input)
 	}
 }
 
+/* A stdio function's output. */
+
+static bool is_head(const struct request *request)
+{
+	return strcmp(request->cgi.method, "HEAD") == 0;
+}
+
+void answer_begin_held(struct request *request)
+{
+	struct answer *answer = &request->answer;
+
+	if (cgi_header_make(&answer->header, request->handler->content_type) == CGI_HEADER_BAD) {
+		answer->state = ANSWER_BAD;
+		return;
+	}
+	answer->header.has_length = answer->is_ended;
+	answer->header.content_length = answer->output_bytes;
+	if (!is_head(request))
+		answer->body_bytes = answer->output_bytes;
+	begin_body(request);
+	if (answer->state == ANSWER_BODY && answer->is_ended)
+		answer->state = ANSWER_WHOLE;
+}
+
+/* Of an answer to HEAD only the length counts, however long. */
+static void put_output(struct request *request, struct slice output)
+{
+	struct answer *answer = &request->answer;
+
+	answer->output_bytes += output.len;
+	if (request->client == NULL || is_head(request))
+		return;
+	hold(request, output.ptr, output.len);
+	if (answer->state == ANSWER_HOLDING && answer->output_bytes > request->handler->hold_bytes)
+		answer_begin_held(request);
+}
+
 void answer_put(struct request *request, const void *data, size_t len)
 {
 	struct answer *answer = &request->answer;
@@ -191,6 +253,11 @@ void answer_put(struct request *request, const void *data, size_t len)
 	if (request->first_byte_ns == 0)
 		request->first_byte_ns = clock_monotonic_ns();
 	request->progress_ns = clock_monotonic_ns();
+	if (answer->state == ANSWER_HOLDING) {
+		put_output(request, input);
+		request_on_output(request);
+		return;
+	}
 	if (answer->state == ANSWER_HEADER)
 		put_header(request, &input);
 	if (answer->state == ANSWER_REDIRECT && input.len > 0)
@@ -222,15 +289,38 @@ void answer_is_no_redirect(struct request *request)
 	begin_body(request);
 }
 
+bool answer_is_waiting(const struct answer *answer)
+{
+	return answer->head.len > 0 || spool_waiting(&answer->held) > 0;
+}
+
+void answer_drop_held(struct answer *answer)
+{
+	bytes_fini(&answer->head);
+	spool_fini(&answer->held);
+}
+
 void answer_release(struct request *request)
 {
 	struct answer *answer = &request->answer;
+	struct slice piece;
+	struct err err;
 
-	if (request->client == NULL || answer->head.len + answer->held.len == 0)
+	if (request->client == NULL || !answer_is_waiting(answer))
 		return;
 	client_stdout(request->client, bytes_data(&answer->head), answer->head.len);
-	client_stdout(request->client, bytes_data(&answer->held), answer->held.len);
-	answer->is_out = true;
 	bytes_fini(&answer->head);
-	bytes_fini(&answer->held);
+	answer->is_out = true;
+	while (spool_waiting(&answer->held) > 0 && client_room(request->client) > 0) {
+		if (spool_peek(&answer->held, &piece, &err) < 0) {
+			request_fail(request, 502, NULL, "%s", err.text);
+			return;
+		}
+		if (piece.len > client_room(request->client))
+			piece.len = client_room(request->client);
+		client_stdout(request->client, piece.ptr, piece.len);
+		spool_consume(&answer->held, piece.len);
+	}
+	if (spool_waiting(&answer->held) == 0)
+		spool_fini(&answer->held);
 }

@@ -2,12 +2,14 @@
  * answer.h - the handler's answer on its way to the web server.
  *
  * Header first: read, checked and sent whole, in one record.  While the body of
- * the request is still coming in, the start of the answer is held back.
+ * the request is still coming in, the start of the answer is held back; and that
+ * of a stdio function, whose output is all body, until it is known how it ended.
  */
 #ifndef FCGI_HOST_SERVE_ANSWER_H
 #define FCGI_HOST_SERVE_ANSWER_H
 
 #include "base/bytes.h"
+#include "serve/spool.h"
 #include "wire/cgi_header.h"
 
 #include <stdbool.h>
@@ -19,6 +21,7 @@ enum { ANSWER_HELD_BYTES = 64 * 1024 };
 
 enum answer_state {
 	ANSWER_HEADER,          /* the header is not complete */
+	ANSWER_HOLDING,         /* stdio: whether there is an answer, its exit status says */
 	ANSWER_REDIRECT,        /* a local redirect, if no body follows */
 	ANSWER_BODY,
 	ANSWER_WHOLE,           /* as long as it was declared, or allowed, to be */
@@ -30,7 +33,8 @@ struct answer {
 	enum answer_state state;
 	struct cgi_header header;
 	struct bytes head;              /* the header as sent on, while it is held */
-	struct bytes held;              /* body that is held */
+	struct spool held;              /* body that is held, or that waits for the web server */
+	uint64_t output_bytes;          /* of a stdio function, while it is HOLDING */
 	struct bytes first;             /* the first bytes, for the message about a bad header */
 	unsigned dropped_lines;         /* of the header; the first ones are logged */
 	bool is_out;                    /* something was queued for the web server */
@@ -58,7 +62,14 @@ void answer_put(struct request *request, const void *data, size_t len);
 /* The local redirect leads to none of our routes: it is an ordinary 302. */
 void answer_is_no_redirect(struct request *request);
 
-/* Nothing holds it back any more: passes on what waits. */
+/* HOLDING is over: the function has ended well, or written more than `hold`. */
+void answer_begin_held(struct request *request);
+
+/* Nothing holds it back any more: passes on of what waits as much as there is room. */
 void answer_release(struct request *request);
+/* Nobody will take what waits. */
+void answer_drop_held(struct answer *answer);
+/* There was no room for all of it. */
+bool answer_is_waiting(const struct answer *answer);
 
 #endif

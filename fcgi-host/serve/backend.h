@@ -22,6 +22,7 @@ struct backend {
 };
 
 extern const struct backend backend_cgi;
+extern const struct backend backend_stdio;
 extern const struct backend backend_fastcgi;
 
 const struct backend *backend_for(const struct handler_config *handler);

@@ -1,4 +1,8 @@
-/* One process for one request: its stdin, stdout and stderr are pipes. */
+/*
+ * One process for one request: its stdin, stdout and stderr are pipes.  A CGI
+ * program's answer is over with its output; whether a stdio function has given
+ * one is known when it has ended.
+ */
 #include "serve/backend.h"
 
 #include "process/exiting.h"
@@ -59,6 +63,18 @@ static void end_output(struct cgi *cgi, bool is_lost)
 	request_on_output_end(cgi->request, is_lost);
 }
 
+static bool is_function(const struct cgi *cgi)
+{
+	return cgi->request->handler->protocol == PROTOCOL_STDIO;
+}
+
+static bool has_failed(const struct cgi *cgi)
+{
+	int wait_status = cgi->process.wait_status;
+
+	return WIFSIGNALED(wait_status) || (is_function(cgi) && WEXITSTATUS(wait_status) != 0);
+}
+
 static void on_exit_time(void *ctx)
 {
 	struct cgi *cgi = ctx;
@@ -73,12 +89,24 @@ static void on_output_eof(struct cgi *cgi)
 {
 	close_end(&cgi->out_fd, &cgi->out_watch);
 	if (cgi->is_gone) {
-		end_output(cgi, WIFSIGNALED(cgi->process.wait_status));
+		end_output(cgi, has_failed(cgi));
 		return;
 	}
+	if (is_function(cgi))
+		return;
 	cgi->exit_timer = timer_new(cgi->request->host->loop, on_exit_time, cgi);
 	if (cgi->exit_timer != NULL)
 		timer_set(cgi->exit_timer, EXIT_WAIT_MS);
+}
+
+/* A fast program's output is here before the news of its start, which a header
+ * with the times needs. */
+static void watch_output(struct cgi *cgi)
+{
+	const struct request *request = cgi->request;
+	bool is_awaited = request->handler->server_timing && request->started_ns == 0;
+
+	watch_set(cgi->out_watch, !is_awaited && answer_room(request) > 0 ? WATCH_READ : 0);
 }
 
 /* One read.  Once the process is gone what it left in the pipe is all that
@@ -137,7 +165,7 @@ static void on_room(struct request *request)
 		return;
 	if (cgi->is_gone && answer_room(request) > 0)
 		defer_call(request->host->loop, &cgi->drain, on_drain, cgi);
-	watch_set(cgi->out_watch, answer_room(request) > 0 ? WATCH_READ : 0);
+	watch_output(cgi);
 }
 
 /* stderr. */
@@ -239,6 +267,8 @@ static void on_started(void *ctx)
 	request_on_started(cgi->request, cgi->process.pid, cgi->process.started_ns);
 	if (cgi->err_watch != NULL)
 		watch_set(cgi->err_watch, WATCH_READ);
+	if (cgi->out_watch != NULL && cgi->request->handler->server_timing)
+		watch_output(cgi);
 }
 
 static void on_gone(void *ctx)
@@ -264,7 +294,7 @@ static void on_gone(void *ctx)
 		while (cgi->out_fd >= 0 && read_output(cgi))
 			;
 		if (cgi->out_fd < 0)
-			end_output(cgi, WIFSIGNALED(cgi->process.wait_status));
+			end_output(cgi, has_failed(cgi));
 	}
 	check_over(cgi);
 }
@@ -318,7 +348,7 @@ static int watch_pipes(struct cgi *cgi, struct err *err)
 	cgi->err_watch = cgi->out_watch == NULL ? NULL : watch_new(loop, cgi->err_fd, on_stderr, cgi, err);
 	if (cgi->err_watch == NULL)
 		return -1;
-	watch_set(cgi->out_watch, WATCH_READ);
+	watch_output(cgi);
 	return 0;       /* stderr waits for the pid that its lines bear */
 }
 
@@ -397,6 +427,16 @@ static void free_cgi(struct request *request)
 
 const struct backend backend_cgi = {
 	.name = "cgi",
+	.start = start,
+	.on_body = on_body,
+	.on_room = on_room,
+	.end = end,
+	.kill = kill_group,
+	.free = free_cgi,
+};
+
+const struct backend backend_stdio = {
+	.name = "stdio",
 	.start = start,
 	.on_body = on_body,
 	.on_room = on_room,

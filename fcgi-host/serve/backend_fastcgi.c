@@ -485,5 +485,7 @@ const struct backend backend_fastcgi = {
 
 const struct backend *backend_for(const struct handler_config *handler)
 {
-	return handler->process == PROCESS_PERSISTENT ? &backend_fastcgi : &backend_cgi;
+	if (handler->process == PROCESS_PERSISTENT)
+		return &backend_fastcgi;
+	return handler->protocol == PROTOCOL_STDIO ? &backend_stdio : &backend_cgi;
 }

@@ -8,19 +8,15 @@
 #ifndef FCGI_HOST_SERVE_BODY_H
 #define FCGI_HOST_SERVE_BODY_H
 
-#include "base/bytes.h"
-#include "base/err.h"
-#include "base/text.h"
+#include "serve/spool.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { BODY_MEMORY_BYTES = 64 * 1024 };
+enum { BODY_MEMORY_BYTES = SPOOL_MEMORY_BYTES };
 
 struct body {
-	struct bytes memory;            /* the oldest bytes that wait */
-	int spool_fd;                   /* -1: no file */
-	uint64_t spool_read, spool_written;     /* offsets in the file */
+	struct spool spool;             /* what waits */
 	bool may_spool;
 	bool is_complete;               /* the web server has sent its end */
 	uint64_t received_bytes;        /* from the web server, in all */

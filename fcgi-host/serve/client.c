@@ -127,6 +127,8 @@ void client_free(struct client **client_ptr)
 
 size_t client_room(const struct client *client)
 {
+	if (client->state == CLIENT_DEAD)
+		return 0;
 	return client->out.len < CLIENT_WINDOW_BYTES ? CLIENT_WINDOW_BYTES - client->out.len : 0;
 }
 

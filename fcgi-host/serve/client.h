@@ -48,7 +48,7 @@ struct client {
 /* Takes ownership of fd.  -1 with err: fd is closed. */
 int client_open(struct host *host, int fd, bool is_unix, struct err *err);
 
-/* Bytes of the answer that may still be queued. */
+/* Bytes of the answer that may still be queued; none once the connection is given up. */
 size_t client_room(const struct client *client);
 
 /* Queues STDOUT, in one record if that holds it.  Never fails: without memory

@@ -66,6 +66,7 @@ static void wait_in_line(struct request *request)
 	request->waiter.on_ready = on_place;
 	request->waiter.ctx = request;
 	pool_acquire(request->pool, &request->waiter);
+	request_set_timer(request);
 }
 
 void dispatch_again(struct request *request)
@@ -279,7 +280,8 @@ void dispatch_redirect(struct request *request)
 	request->has_body = false;
 	request->body.is_complete = true;
 	body_discard(&request->body);
-	request->first_byte_ns = 0;
+	request->pid = 0;
+	request->queued_ns = request->granted_ns = request->started_ns = request->first_byte_ns = 0;
 	request->body_end_ns = request->progress_ns = clock_monotonic_ns();
 	if (find_route(request) == 0 && set_program(request) == 0)
 		wait_in_line(request);

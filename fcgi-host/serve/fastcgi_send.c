@@ -63,7 +63,7 @@ static bool is_memory_used_up(const struct fcgi_request *f)
 {
 	const struct body *body = &f->request->body;
 
-	return body_waiting(body) > body->memory.len || bytes_room(&body->memory) == 0;
+	return body_waiting(body) > body->spool.memory.len || bytes_room(&body->spool.memory) == 0;
 }
 
 static void queue_body_end(struct fcgi_request *f)
@@ -76,7 +76,7 @@ static void queue_body_end(struct fcgi_request *f)
  * until then as much of the body as memory holds is kept for another one. */
 static void queue_unconfirmed(struct fcgi_request *f)
 {
-	const struct bytes *memory = &f->request->body.memory;
+	const struct bytes *memory = &f->request->body.spool.memory;
 	size_t fresh = memory->len - f->unconfirmed;
 
 	if (fresh > 0 && fcgi_put_stream(&f->out, FCGI_STDIN, FASTCGI_ID, bytes_data(memory) + f->unconfirmed, fresh) == 0)

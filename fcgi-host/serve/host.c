@@ -179,7 +179,7 @@ static void signal_all(struct host *host, int signal)
 static void say_killed(const struct host *host)
 {
 	for (const struct request *request = host->requests; request != NULL; request = request->next)
-		if (request->pid > 0)
+		if (request->pid > 0 && request->state != REQUEST_OVER)
 			log_message(LOG_LEVEL_WARNING, "killed", "id %s, handler %s: pid %d still ran when the host stopped, killed",
 				request->id, request->handler->name, (int)request->pid);
 }

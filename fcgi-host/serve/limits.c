@@ -7,7 +7,7 @@
 
 enum { BAD_HEADER_WAIT_MS = 100 };     /* for the process to end and say how */
 
-static const char bad_header[] = "header";
+static const char bad_header[] = "header", slow[] = "slow";
 
 struct limit {
 	const char *name;       /* NULL: none */
@@ -38,10 +38,17 @@ static void consider_running(const struct request *request, struct limit *next)
 		consider(next, bad_header, request->first_byte_ns, BAD_HEADER_WAIT_MS);
 	if (!request->body.is_complete)
 		consider(next, "idle", request->progress_ns, handler->timeout.idle_ms);
-	else if (request->answer.state == ANSWER_HEADER)
+	else if (request->answer.state == ANSWER_HEADER || request->answer.state == ANSWER_HOLDING)
 		consider(next, "response", later(request->body_end_ns, request->started_ns), handler->timeout.response_ms);
 	else
 		consider(next, "idle", request->progress_ns, handler->timeout.idle_ms);
+}
+
+/* Told once, and only while somebody waits for the answer. */
+static void consider_slow(const struct request *request, struct limit *next)
+{
+	if (request->client != NULL && !request->is_said_slow)
+		consider(next, slow, request->begun_ns, request->host->site->config->log.slow_ms);
 }
 
 static struct limit next_limit(const struct request *request)
@@ -53,12 +60,15 @@ static struct limit next_limit(const struct request *request)
 		consider(&next, "kill", request->ending_ns, handler->timeout.kill_ms > 0 ? handler->timeout.kill_ms : 1);
 		return next;
 	}
+	consider_slow(request, &next);
 	consider(&next, "total", request->begun_ns, handler->timeout.total_ms);
 	if (request->state == REQUEST_SPOOLING)
 		consider(&next, "idle", request->progress_ns, handler->timeout.idle_ms);
 	/* A worker that has said all but END_REQUEST serves nobody else. */
 	if (request->state == REQUEST_RUNNING && request->answer.state == ANSWER_SENT && handler->process == PROCESS_PERSISTENT)
 		consider(&next, "idle", later(request->progress_ns, request->answered_ns), handler->timeout.idle_ms);
+	if (request->state == REQUEST_OVER && request->client != NULL)
+		consider(&next, "idle", request->progress_ns, handler->timeout.idle_ms);
 	if (request->state == REQUEST_STARTING)
 		consider(&next, "start", request->granted_ns, handler->timeout.start_ms);
 	if ((request->state == REQUEST_RUNNING || request->answer.state == ANSWER_BAD) && request->answer.state != ANSWER_SENT)
@@ -103,11 +113,20 @@ void request_on_timer(void *ctx)
 		on_kill_time(request);
 		return;
 	}
+	if (next.name == slow) {
+		request->is_said_slow = true;
+		request_log_slow(request);
+		request_set_timer(request);
+		return;
+	}
 	if (next.name == bad_header) {
 		request_fail_header(request);
 		return;
 	}
-	if (request->pid > 0)
+	if (request->state == REQUEST_OVER)
+		request_fail(request, 504, NULL, "timeout.%s (%llu ms) passed; the web server did not take the answer",
+			next.name, (unsigned long long)next.limit_ms);
+	else if (request->pid > 0)
 		request_fail(request, 504, NULL, "timeout.%s (%llu ms) passed; pid %d and its group ended",
 			next.name, (unsigned long long)next.limit_ms, (int)request->pid);
 	else

@@ -25,4 +25,6 @@ fcgi_host_libfcgihost_a_SOURCES += \
 	%D%/request_params.c \
 	%D%/script.c %D%/script.h \
 	%D%/site.c %D%/site.h \
+	%D%/spool.c %D%/spool.h \
+	%D%/server_timing.c %D%/server_timing.h \
 	%D%/status.c %D%/status.h

@@ -8,9 +8,11 @@
 #include "base/log.h"
 #include "serve/client.h"
 #include "serve/dispatch.h"
+#include "serve/server_timing.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,6 +122,8 @@ void request_leave_client(struct request *request, enum request_end end)
 {
 	request->end = end;
 	request->client = NULL;
+	if (request->handler != NULL)
+		answer_drop_held(&request->answer);
 	request->answered_ns = clock_monotonic_ns();
 	request->answer.state = ANSWER_SENT;
 	check_over(request);
@@ -158,13 +162,17 @@ static void end_process(struct request *request)
 static void send_failure(struct request *request, unsigned status, const char *extra)
 {
 	const char *phrase = cgi_status_reason(status);
-	char text[256], answer[768];
+	char text[256], timing[SERVER_TIMING_BYTES + 32] = "", answer[1024];
 	int text_len = snprintf(text, sizeof(text), "%u %s\n", status, phrase);
 	bool is_head = request->cgi.method != NULL && strcmp(request->cgi.method, "HEAD") == 0;
-	int len = snprintf(answer, sizeof(answer),
-		"Status: %u %s\r\nContent-Type: text/plain\r\nContent-Length: %d\r\nCache-Control: no-store\r\n%s\r\n%s",
-		status, phrase, text_len, extra == NULL ? "" : extra, is_head ? "" : text);
+	char value[SERVER_TIMING_BYTES];
+	int len;
 
+	if (request->handler != NULL && request->handler->server_timing)
+		snprintf(timing, sizeof(timing), "Server-Timing: %s\r\n", server_timing(request, value));
+	len = snprintf(answer, sizeof(answer),
+		"Status: %u %s\r\nContent-Type: text/plain\r\nContent-Length: %d\r\nCache-Control: no-store\r\n%s%s\r\n%s",
+		status, phrase, text_len, extra == NULL ? "" : extra, timing, is_head ? "" : text);
 	request->status = status;
 	client_stdout(request->client, answer, (size_t)len);
 	client_end_request(request->client, 0);
@@ -210,7 +218,9 @@ void request_fail_to_connect(struct request *request, const struct err *why)
 void request_on_client_room(struct request *request)
 {
 	request->progress_ns = clock_monotonic_ns();
-	if (request_is_with_handler(request) && client_room(request->client) > 0)
+	if (answer_is_waiting(&request->answer))
+		request_on_output(request);
+	if (request->client != NULL && request_is_with_handler(request) && client_room(request->client) > 0)
 		request->backend->on_room(request);
 }
 
@@ -285,12 +295,22 @@ void request_on_exit(struct request *request, const struct process *process)
 		request_reason(request, "exit status %d after a whole answer", WEXITSTATUS(process->wait_status));
 }
 
+/* All of the answer is there, and the web server has yet to take it. */
+static bool is_being_taken(const struct request *request)
+{
+	const struct answer *answer = &request->answer;
+
+	return (answer->state == ANSWER_BODY || answer->state == ANSWER_WHOLE) && answer->is_ended && answer_is_waiting(answer);
+}
+
 void request_on_over(struct request *request)
 {
 	bool is_redirecting = request->is_redirecting;
 
 	lines_fini(&request->stderr_lines);
-	if (request->client != NULL && !is_redirecting && request->answer.state != ANSWER_SENT)
+	request->is_body_unwanted = true;
+	body_discard(&request->body);
+	if (request->client != NULL && !is_redirecting && request->answer.state != ANSWER_SENT && !is_being_taken(request))
 		request_fail(request, 502, NULL, "the handler's process is gone");
 	free_backend(request);
 	if (is_redirecting && request->client != NULL) {
@@ -298,7 +318,7 @@ void request_on_over(struct request *request)
 		return;
 	}
 	request->state = REQUEST_OVER;
-	timer_free(&request->timer);
+	request_set_timer(request);
 	check_over(request);
 }
 
@@ -324,6 +344,8 @@ void request_kill(struct request *request, int signal)
 {
 	if (request->backend != NULL)
 		request->backend->kill(request, signal);
-	else if (request->client != NULL)
+	else if (request->client != NULL && request->state != REQUEST_OVER)
 		request_fail(request, 503, "Retry-After: 1\r\n", "the host stopped before a handler had the request");
+	else if (request->client != NULL && signal == SIGKILL)
+		request_fail(request, 503, "Retry-After: 1\r\n", "the host stopped before the web server had taken the answer");
 }

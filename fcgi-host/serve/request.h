@@ -27,7 +27,7 @@ enum request_state {
 	REQUEST_STARTING,       /* the process has been asked for */
 	REQUEST_RUNNING,        /* the handler has it */
 	REQUEST_ENDING,         /* its process has been told to end */
-	REQUEST_OVER,           /* the backend has nothing left of it */
+	REQUEST_OVER,           /* the backend has nothing left of it; its answer may still be on the way */
 };
 
 struct request {
@@ -73,6 +73,7 @@ struct request {
 	struct lines stderr_lines;
 
 	struct timer *timer;            /* the next limit */
+	bool is_said_slow;              /* log.slow has passed */
 	uint64_t progress_ns;           /* the last byte that moved, either way */
 	struct defer over;
 
@@ -136,6 +137,9 @@ struct vars *request_variables(const struct request *request, bool is_process);
 /* Its one line in the log, and its part in the figures of its handler:
  * access_log.c. */
 void request_log(const struct request *request);
+
+/* It runs for longer than log.slow: where it is now.  In access_log.c too. */
+void request_log_slow(const struct request *request);
 
 /* 502: the header is bad, however the process ends. */
 void request_fail_header(struct request *request);

@@ -72,6 +72,13 @@ static void fail_short(struct request *request, bool is_lost)
 		request_fail(request, 502, NULL, "%s in the body, after %" PRIu64 " bytes", is_lost ? exit_text : "ended", answer->body_bytes);
 }
 
+static void fail_function(struct request *request)
+{
+	char exit_text[64];
+
+	request_fail(request, 502, NULL, "the function failed: %s", describe_exit(request, exit_text, sizeof(exit_text)));
+}
+
 static void on_ended(struct request *request)
 {
 	struct answer *answer = &request->answer;
@@ -83,7 +90,9 @@ static void on_ended(struct request *request)
 		}
 		answer_is_no_redirect(request);
 	}
-	if (answer->state == ANSWER_HEADER)
+	if (answer->state == ANSWER_HOLDING)
+		fail_function(request);
+	else if (answer->state == ANSWER_HEADER)
 		fail_bad_header(request, answer->header.read_bytes > 0 ? "the header has no end" : "no header");
 	else if (answer->state == ANSWER_BAD)
 		fail_bad_header(request, answer->header.reason);
@@ -95,11 +104,20 @@ static void on_ended(struct request *request)
 		fail_short(request, request->is_lost);
 }
 
+/* With the first byte of an answer the body must come in whether the handler
+ * reads or not. */
+static void let_body_come(struct request *request)
+{
+	if (request->body.is_complete || request->first_byte_ns == 0)
+		return;
+	body_allow_spool(&request->body);
+	client_resume(request->client);
+}
+
 /* Whatever changed: is there something to pass on, is it over? */
 void request_on_output(struct request *request)
 {
 	struct answer *answer = &request->answer;
-	bool is_held = !request->body.is_complete && !answer->is_ended;
 
 	if (request->client == NULL || answer->state == ANSWER_SENT || request->is_redirecting)
 		return;
@@ -107,15 +125,16 @@ void request_on_output(struct request *request)
 		request_set_timer(request);     /* most end now, and how is worth saying */
 		return;
 	}
-	if (is_held) {
-		/* From here on the body must come in whether the handler reads or not. */
-		if (answer->state != ANSWER_HEADER || answer->first.len > 0) {
-			body_allow_spool(&request->body);
-			client_resume(request->client);
-		}
+	if (!answer->is_ended && (!request->body.is_complete || answer->state == ANSWER_HOLDING)) {
+		let_body_come(request);
 		return;
 	}
-	answer_release(request);
+	if (answer->state == ANSWER_HOLDING && !request->is_lost)
+		answer_begin_held(request);
+	if (answer->state != ANSWER_HOLDING)
+		answer_release(request);
+	if (request->client == NULL || (answer->state != ANSWER_HOLDING && answer_is_waiting(answer)))
+		return;         /* request_on_client_room() goes on */
 	if (answer->state == ANSWER_WHOLE)
 		complete(request);
 	else if (answer->is_ended)

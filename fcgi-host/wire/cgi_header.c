@@ -310,6 +310,26 @@ enum cgi_header_state cgi_header_read(struct cgi_header *header, struct slice *i
 	return header->state;
 }
 
+int cgi_header_add(struct cgi_header *header, const char *name, const char *value)
+{
+	size_t field_bytes = strlen(name) + strlen(value) + 4;
+	struct ends ends;
+
+	make_ends(header, &ends);
+	if (ends.size + field_bytes > header->max_bytes || bytes_printf(&header->fields, "%s: %s\r\n", name, value) < 0)
+		return -1;
+	header->fields_count++;
+	return 0;
+}
+
+enum cgi_header_state cgi_header_make(struct cgi_header *header, const char *content_type)
+{
+	if (bytes_printf(&header->fields, "Content-Type: %s\r\n", content_type) < 0)
+		return bad(header, "header too large");
+	header->fields_count = 1;
+	return finish(header);
+}
+
 bool cgi_header_is_local_redirect(const struct cgi_header *header)
 {
 	const char *path = (const char *)bytes_data(&header->location);

@@ -51,6 +51,13 @@ void cgi_header_fini(struct cgi_header *header);
  * body.  The first byte after the blank line is never taken. */
 enum cgi_header_state cgi_header_read(struct cgi_header *header, struct slice *input);
 
+/* A header that no program wrote: 200 with this Content-Type.  DONE, or BAD. */
+enum cgi_header_state cgi_header_make(struct cgi_header *header, const char *content_type);
+
+/* One more field of our own, behind those that came.  Only after DONE.  0, or -1
+ * when it passes max_bytes (nothing changed). */
+int cgi_header_add(struct cgi_header *header, const char *name, const char *value);
+
 /* A Location without Status that is the only field and a local path: the answer
  * may come from one of our routes (RFC 3875, 6.2.2). */
 bool cgi_header_is_local_redirect(const struct cgi_header *header);

@@ -1,11 +1,16 @@
 """One line per request, one per line of stderr, and nothing that can be forged."""
+import grp
 import json
 import os
+import pwd
+import shutil
+import socket
+import subprocess
 import time
 
 import pytest
 
-from lib import logs, wire
+from lib import logs, paths, proc, wire
 from lib.handlers import HELLO, python, worker
 from lib.wait import wait_until
 
@@ -118,14 +123,12 @@ def test_stderr_of_64_kib_and_then_an_answer(make_host, front):
 
 def test_a_log_that_nobody_reads_delays_nothing_and_the_loss_is_counted(make_host):
     """50 MB to stderr, the log a pipe without a reader's will."""
-    from lib import proc
     host = make_host({"h": python("line = b'e' * 999 + b'\\n'\nfor i in range(50000): os.write(2, line)\nout.write(b'Content-Type: text/plain\\n\\nok')"), "hello": HELLO},
                      start=False)
     fifo = host.folder / "log.fifo"
     os.mkfifo(fifo)
     reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
     writer = os.open(fifo, os.O_WRONLY)
-    import subprocess
     host.process = subprocess.Popen([host.program, "serve", "-c", str(host.config)], env=host.environ(), cwd=str(host.folder),
                                     stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=writer, start_new_session=True)
     os.close(writer)
@@ -197,3 +200,134 @@ def test_the_line_of_a_lost_client_has_what_was_sent(make_host):
             pass
     entry = host.wait_log(event="request")
     assert entry["bytes_out"] >= 5 and entry["reason"] and entry["total_ms"] > 0
+
+
+@pytest.fixture
+def syslog_host(make_host):
+    """start(): the host in a mount namespace whose /dev/log is ours."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root for a mount namespace")
+    servers = []
+
+    def listen(host):
+        server = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        server.settimeout(10)
+        (host.folder / "dev" / "log").unlink(missing_ok=True)
+        server.bind(str(host.folder / "dev" / "log"))
+        servers.append(server)
+        return server
+
+    def start(handlers, **options):
+        host = make_host(handlers, start=False, log={"file": "syslog", **options})
+        dev = host.folder / "dev"
+        (dev / "shm").mkdir(parents=True)
+        for name in ("null", "random", "urandom"):
+            (dev / name).touch()
+        server = listen(host)
+        script = 'for n in null random urandom; do mount --bind /dev/$n "$0/$n" || exit; done; mount --bind "$0" /dev && exec "$@"'
+        host.process = subprocess.Popen(
+            ["unshare", "-m", "sh", "-c", script, str(dev), host.program, "serve", "-c", str(host.config)], env=host.environ(), cwd=str(host.folder),
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=open(host.log_file, "ab"), start_new_session=True)
+        host.wait_listening()
+        return host, server
+    start.listen = listen
+    yield start
+    for server in servers:
+        server.close()
+
+
+def until_request(server, path):
+    """The datagrams up to the line of that request."""
+    out = []
+    while not (out and "event=request" in out[-1] or out and '"event":"request"' in out[-1]) or path not in out[-1]:
+        out.append(server.recv(1 << 20).decode())
+    return out
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_syslog(syslog_host, form):
+    host, server = syslog_host({"h": "echo complaint >&2; " + HELLO}, format=form)
+    assert host.request("/h/x").status == 200
+    lines = until_request(server, "/h/x")
+    entries = []
+    for line in lines:
+        head, _, text = line.partition(": ")
+        assert head.endswith(f"fcgi-host[{host.relay}]") and head.startswith("<"), line
+        entries.append((int(head[1:head.index(">")]), logs.parse(text)))
+    assert all(entry for _, entry in entries)
+    by_event = {entry["event"]: (priority, entry) for priority, entry in entries}
+    assert by_event["request"][0] == 3 * 8 + 6 and list(by_event["request"][1]) == logs.REQUEST_FIELDS
+    assert by_event["stderr"][0] == 3 * 8 + 4 and by_event["stderr"][1]["msg"] == "complaint"
+
+
+def test_syslog_that_is_started_anew_is_found(syslog_host):
+    host, server = syslog_host({"h": HELLO})
+    host.request("/h/first")
+    until_request(server, "/h/first")
+    server.close()
+    host.request("/h/nobody-listens")
+    host.check_idle()
+    server = syslog_host.listen(host)
+    host.request("/h/second")
+    lines = until_request(server, "/h/second")
+    assert any("log_dropped" in line and "lines=1 " in line for line in lines), "what was lost is counted"
+    assert not any("nobody-listens" in line for line in lines)
+
+
+def test_usr1_goes_to_the_syslog_that_has_the_name_now(syslog_host):
+    """The old one may still be there."""
+    import signal
+    host, old = syslog_host({"h": HELLO})
+    host.request("/h/first")
+    until_request(old, "/h/first")
+    new = syslog_host.listen(host)
+    host.signal(signal.SIGUSR1)
+
+    def is_there():
+        host.request("/h/more")
+        new.setblocking(False)
+        try:
+            return "/h/more" in new.recv(1 << 20).decode()
+        except BlockingIOError:
+            return False
+    wait_until(is_there, 10)
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_every_form_in_a_file(make_host, form):
+    host = make_host({"h": HELLO}, log={"file": "own.log", "format": form})
+    host.request("/h")
+    own = host.folder / "own.log"
+    entry = wait_until(lambda: logs.select([e for e in map(logs.parse, own.read_text().splitlines()) if e], event="request"), 5)[0]
+    assert list(entry) == logs.REQUEST_FIELDS
+    assert own.stat().st_mode & 0o777 == 0o640
+
+
+LOGROTATE = shutil.which("logrotate", path="/usr/sbin:/usr/bin:/sbin:/bin")
+
+
+@pytest.mark.skipif(LOGROTATE is None, reason="needs logrotate")
+def test_the_shipped_logrotate_file(make_host):
+    """As it stands, but for the place of the log and of the program's file."""
+    host = make_host({"h": HELLO}, log={"file": "log/fcgi-host.log"}, start=False)
+    (host.folder / "log").mkdir(mode=0o755)
+    host.start()
+    own = host.folder / "log" / "fcgi-host.log"
+    host.request("/h/first")
+    wait_until(lambda: "/h/first" in own.read_text(), 5)
+    text = (paths.REPO / "conf" / "fcgi-host.logrotate").read_text()
+    assert "/var/log/fcgi-host/" in text and "fcgi-host status" in text and "www-data" in text
+    text = text.replace("/var/log/fcgi-host/", f"{host.folder}/log/").replace("fcgi-host status", f"{host.program} status -c {host.config}")
+    text = text.replace("www-data adm", f"{pwd.getpwuid(os.geteuid()).pw_name} {grp.getgrgid(os.getegid()).gr_name}")
+    rotate = host.folder / "logrotate.conf"
+    rotate.write_text(text)
+    rotate.chmod(0o644)
+    before = own.stat().st_ino
+    done = subprocess.run([LOGROTATE, "-f", "-s", str(host.folder / "state"), str(rotate)], env={**host.environ(), "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"},
+                          capture_output=True, timeout=30)
+    assert done.returncode == 0 and not done.stderr, done
+    assert own.exists() and own.stat().st_ino != before
+    wait_until(lambda: str(own) in proc.fds(host.relay).values(), 5)
+    host.request("/h/second")
+    wait_until(lambda: "/h/second" in own.read_text(), 5)
+    assert "/h/first" in (host.folder / "log" / "fcgi-host.log.1").read_text()

@@ -76,6 +76,17 @@ def test_greeting_in_each_language(samples, path):
     assert samples.request(path).status == 405
 
 
+@pytest.mark.parametrize("path", ["/shell/greet-function", "/python/greet-function"])
+@pytest.mark.parametrize("name", ["wire", "nginx-kept", "mod_proxy_fcgi"])
+def test_greeting_as_a_function(samples, make_front, name, path):
+    client = make_front(name, samples)
+    answer = client.post(path, b'{"name":"Johnny"}')
+    assert (answer.status, answer.text) == (200, '{"greeting":"Hello, Johnny!"}')
+    assert answer.get("Content-Type") == "application/json"
+    for bad in (b"", b"{}", b"nonsense", b'{"name":3}'):
+        assert client.post(path, bad).status == 502, bad
+
+
 def test_the_counter_streams(samples):
     answer = samples.request("/counter?count=2")
     assert answer.text.split() == ["1", "2"]

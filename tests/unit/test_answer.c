@@ -285,7 +285,7 @@ static void while_the_body_comes_in_the_answer_is_held_back(void **state)
 	while (answer_room(request) >= sizeof(much))
 		answer_put(request, much, sizeof(much));
 	assert_int_equal(answer_room(request), 0);
-	assert_int_equal(request->answer.held.len, ANSWER_HELD_BYTES);
+	assert_int_equal(spool_waiting(&request->answer.held), ANSWER_HELD_BYTES);
 	assert_string_equal(sent(), "");
 	request_stdin_end(request);
 	sent();
@@ -381,6 +381,154 @@ static void when_nobody_listens_any_more_all_is_read_and_thrown_away(void **stat
 	assert_non_null(strstr(request->reason, "the web server closed the connection"));
 }
 
+/* A stdio function: no header, and an answer only once it has ended well. */
+
+static void as_function(uint64_t hold_bytes)
+{
+	answer_fini(&request->answer);
+	handler.protocol = PROTOCOL_STDIO;
+	handler.content_type = (char *)"text/x-test";
+	handler.hold_bytes = hold_bytes;
+	answer_init(request);
+}
+
+static void end_function(int exit_status)
+{
+	request->has_exit = true;
+	request->wait_status = exit_status << 8;
+	request_on_output_end(request, exit_status != 0);
+}
+
+static void a_functions_output_is_sent_when_it_has_ended_well(void **state)
+{
+	(void)state;
+	as_function(1000);
+	put("Status: 500\n\n");
+	put("hello");
+	assert_string_equal(sent(), "");
+	end_function(0);
+	is_whole("Status: 200 OK\r\nContent-Type: text/x-test\r\nContent-Length: 18\r\n\r\nStatus: 500\n\nhello");
+	assert_int_equal(request->answer.body_bytes, 18);
+}
+
+static void a_function_may_say_nothing(void **state)
+{
+	(void)state;
+	as_function(1000);
+	end_function(0);
+	is_whole("Status: 200 OK\r\nContent-Type: text/x-test\r\nContent-Length: 0\r\n\r\n");
+}
+
+static void a_function_that_fails_is_502(void **state)
+{
+	(void)state;
+	as_function(1000);
+	put("half");
+	end_function(3);
+	is_502("the function failed: exit status 3");
+	assert_null(strstr(out, "half"));
+}
+
+static void a_functions_answer_to_head_has_its_length(void **state)
+{
+	(void)state;
+	as_function(3);
+	request->cgi.method = request->method = "HEAD";
+	put("hello");
+	assert_string_equal(sent(), "");
+	end_function(0);
+	is_whole("Status: 200 OK\r\nContent-Type: text/x-test\r\nContent-Length: 5\r\n\r\n");
+	assert_int_equal(request->answer.body_bytes, 0);
+}
+
+static void what_passes_hold_is_sent_as_it_comes(void **state)
+{
+	(void)state;
+	as_function(5);
+	put("hello");
+	assert_string_equal(sent(), "");
+	put("!");
+	assert_string_equal(sent(), "Status: 200 OK\r\nContent-Type: text/x-test\r\n\r\nhello!");
+	put("more");
+	end_function(0);
+	is_whole("Status: 200 OK\r\nContent-Type: text/x-test\r\n\r\nhello!more");
+	assert_int_equal(request->answer.body_bytes, 10);
+}
+
+static void a_failure_past_hold_breaks_the_answer(void **state)
+{
+	(void)state;
+	as_function(0);
+	put("hello");
+	end_function(1);
+	sent();
+	assert_true(is_broken);
+	assert_false(has_end);
+	assert_non_null(strstr(request->reason, "exit status 1 in the body, after 5 bytes"));
+}
+
+static void past_hold_it_still_waits_for_the_body_of_the_request(void **state)
+{
+	(void)state;
+	as_function(3);
+	request->body.is_complete = false;
+	put("hello");
+	assert_string_equal(sent(), "");
+	assert_int_equal(answer_room(request), ANSWER_HELD_BYTES - 5);
+	request_stdin_end(request);
+	assert_string_equal(sent(), "Status: 200 OK\r\nContent-Type: text/x-test\r\n\r\nhello");
+}
+
+static void a_held_answer_goes_out_as_the_web_server_takes_it(void **state)
+{
+	char much[8192];
+
+	(void)state;
+	memset(much, 'x', sizeof(much));
+	as_function(MUCH_BYTES);
+	for (size_t i = 0; i < MUCH_BYTES / 2; i += sizeof(much))
+		answer_put(request, much, sizeof(much));
+	end_function(0);
+	assert_non_null(request->client);               /* far from over */
+	assert_true(request->client->out.len <= CLIENT_WINDOW_BYTES + 1024);
+	request_on_over(request);                       /* the process makes room for another */
+	assert_non_null(request->client);
+	assert_int_equal(request->state, REQUEST_OVER);
+	request->state = REQUEST_RUNNING;               /* or the request is freed, once all is taken */
+	sent();
+	assert_true(has_end);
+	assert_int_equal(out_len, MUCH_BYTES / 2 + strlen("Status: 200 OK\r\nContent-Type: text/x-test\r\nContent-Length: 524288\r\n\r\n"));
+	assert_false(answer_is_waiting(&request->answer));
+}
+
+static void the_times_are_one_more_field(void **state)
+{
+	unsigned whole, part;
+	const char *at;
+
+	(void)state;
+	handler.server_timing = true;
+	request->queued_ns = 1000000;
+	request->granted_ns = 3500000;
+	request->started_ns = 5000000;
+	put("Server-Timing: db;dur=3\nContent-Type: text/plain\n\nbody");
+	at = strstr(sent(), "Server-Timing: db;dur=3\r\n");
+	assert_non_null(at);
+	at = strstr(at + 1, "Server-Timing: queue;dur=2.500, start;dur=1.500, handler;dur=");
+	assert_non_null(at);
+	assert_int_equal(sscanf(strstr(at, "handler;"), "handler;dur=%u.%3u", &whole, &part), 2);
+}
+
+static void our_own_answers_have_the_times_too(void **state)
+{
+	(void)state;
+	handler.server_timing = true;
+	request->queued_ns = 1;
+	request_fail(request, 503, "Retry-After: 1\r\n", "full");
+	assert_non_null(strstr(sent(), "Retry-After: 1\r\nServer-Timing: queue;dur="));
+	assert_null(strstr(out, "start"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -400,6 +548,16 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_redirect_to_none_of_our_routes_is_an_ordinary_one, begin, end),
 		cmocka_unit_test_setup_teardown(a_redirect_with_a_body_is_an_ordinary_one, begin, end),
 		cmocka_unit_test_setup_teardown(a_slow_web_server_stops_the_handler, begin, end),
+		cmocka_unit_test_setup_teardown(a_functions_output_is_sent_when_it_has_ended_well, begin, end),
+		cmocka_unit_test_setup_teardown(a_function_may_say_nothing, begin, end),
+		cmocka_unit_test_setup_teardown(a_function_that_fails_is_502, begin, end),
+		cmocka_unit_test_setup_teardown(a_functions_answer_to_head_has_its_length, begin, end),
+		cmocka_unit_test_setup_teardown(what_passes_hold_is_sent_as_it_comes, begin, end),
+		cmocka_unit_test_setup_teardown(a_failure_past_hold_breaks_the_answer, begin, end),
+		cmocka_unit_test_setup_teardown(past_hold_it_still_waits_for_the_body_of_the_request, begin, end),
+		cmocka_unit_test_setup_teardown(a_held_answer_goes_out_as_the_web_server_takes_it, begin, end),
+		cmocka_unit_test_setup_teardown(the_times_are_one_more_field, begin, end),
+		cmocka_unit_test_setup_teardown(our_own_answers_have_the_times_too, begin, end),
 		cmocka_unit_test_setup_teardown(when_nobody_listens_any_more_all_is_read_and_thrown_away, begin, end),
 	};
 

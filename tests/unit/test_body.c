@@ -59,7 +59,7 @@ static void memory_bounds_what_is_taken(void **state)
 	assert_int_equal(body_waiting(&body), BODY_MEMORY_BYTES);
 	assert_int_equal(take(&body, 100, &offset), 100);
 	assert_int_equal(body_room(&body), 100);
-	assert_int_equal(body.spool_fd, -1);
+	assert_int_equal(body.spool.fd, -1);
 	body_fini(&body);
 }
 
@@ -92,14 +92,14 @@ static void what_memory_does_not_hold_is_spooled_in_order(void **state)
 	body_allow_spool(&body);
 	assert_int_equal(body_room(&body), SIZE_MAX);
 	put(&body, ALL_BYTES / 2 - 1000);
-	assert_true(body.spool_fd >= 0);
+	assert_true(body.spool.fd >= 0);
 	assert_int_equal(body_waiting(&body), ALL_BYTES / 2);
-	assert_true(body.memory.cap <= BODY_MEMORY_BYTES);
+	assert_true(body.spool.memory.cap <= BODY_MEMORY_BYTES);
 	while (offset < 200000)                 /* taken and put in turns */
 		take(&body, 777, &offset);
 	put(&body, ALL_BYTES / 2);
 	while (take(&body, SIZE_MAX, &offset) > 0)
-		assert_true(body.memory.cap <= BODY_MEMORY_BYTES);
+		assert_true(body.spool.memory.cap <= BODY_MEMORY_BYTES);
 	assert_int_equal(offset, ALL_BYTES);
 	assert_int_equal(body_waiting(&body), 0);
 	put(&body, 500);                        /* memory again */
@@ -149,7 +149,7 @@ static void the_file_has_no_name_and_nobody_else_may_read_it(void **state)
 	body_allow_spool(&body);
 	put(&body, BODY_MEMORY_BYTES + 1);
 	assert_int_equal(files_in(folder), 0);
-	assert_int_equal(fstat(body.spool_fd, &st), 0);
+	assert_int_equal(fstat(body.spool.fd, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0600);
 	assert_int_equal(st.st_nlink, 0);
 	body_fini(&body);
@@ -183,8 +183,8 @@ static void a_discarded_body_keeps_nothing(void **state)
 	put(&body, 3 * BODY_MEMORY_BYTES);
 	body_discard(&body);
 	assert_int_equal(body_waiting(&body), 0);
-	assert_int_equal(body.spool_fd, -1);
-	assert_null(body.memory.base);
+	assert_int_equal(body.spool.fd, -1);
+	assert_null(body.spool.memory.base);
 	assert_int_equal(body.received_bytes, 3 * BODY_MEMORY_BYTES);
 	body.is_complete = true;
 	assert_true(body_is_spent(&body));

@@ -260,9 +260,55 @@ static void full_output_stays_unchanged(void **state)
 	cgi_header_fini(&header);
 }
 
+static void is_written(const struct cgi_header *header, const char *wanted)
+{
+	struct bytes out;
+
+	bytes_init(&out, 8192);
+	assert_int_equal(cgi_header_write(header, &out), 0);
+	bytes_append(&out, "", 1);
+	assert_string_equal((char *)bytes_data(&out), wanted);
+	bytes_fini(&out);
+}
+
+static void a_header_can_be_made_and_added_to(void **state)
+{
+	struct cgi_header header;
+
+	(void)state;
+	cgi_header_init(&header, 200, NULL, NULL);
+	assert_int_equal(cgi_header_make(&header, "text/plain"), CGI_HEADER_DONE);
+	is_written(&header, "Status: 200 OK\r\nContent-Type: text/plain\r\n\r\n");
+	header.has_length = true;
+	header.content_length = 7;
+	assert_int_equal(cgi_header_add(&header, "X-A", "1"), 0);
+	is_written(&header, "Status: 200 OK\r\nContent-Type: text/plain\r\nX-A: 1\r\nContent-Length: 7\r\n\r\n");
+	cgi_header_fini(&header);
+}
+
+static void a_field_that_does_not_fit_is_not_added(void **state)
+{
+	struct cgi_header header;
+	char value[200];
+
+	(void)state;
+	memset(value, 'x', sizeof(value));
+	value[sizeof(value) - 1] = '\0';
+	cgi_header_init(&header, 200, NULL, NULL);
+	assert_int_equal(cgi_header_make(&header, "text/plain"), CGI_HEADER_DONE);
+	assert_int_equal(cgi_header_add(&header, "X-A", value), -1);
+	is_written(&header, "Status: 200 OK\r\nContent-Type: text/plain\r\n\r\n");
+	cgi_header_fini(&header);
+	cgi_header_init(&header, 200, NULL, NULL);
+	assert_int_equal(cgi_header_make(&header, value), CGI_HEADER_BAD);
+	cgi_header_fini(&header);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_header_can_be_made_and_added_to),
+		cmocka_unit_test(a_field_that_does_not_fit_is_not_added),
 		cmocka_unit_test(line_ends_of_any_kind),
 		cmocka_unit_test(status_in_any_dress),
 		cmocka_unit_test(malformed_status_is_bad),

@@ -192,6 +192,14 @@ static void mistakes_in_handlers(void **state)
 		  "t.yaml:3:3: handlers.b: has more than one of 'command', 'scripts' and 'connect'\n"
 		  "t.yaml:4:6: handlers.c: needs a map of keys, not a value alone\n"
 		  "t.yaml:5:3: handlers.d e: the name of a handler is made of letters, digits, '-', '_' and '.'\n" },
+		{ "handlers:\n  a: {command: /b, protocol: stdio, process: persistent}\n",
+		  "t.yaml:2:46: handlers.a: a stdio function answers once and ends, so it cannot be persistent; its fast ways are 'parked' and 'zygote'\n" },
+		{ "handlers:\n  a: {connect: unix:/b, protocol: stdio}\n",
+		  "t.yaml:2:16: handlers.a: 'connect' needs protocol: fastcgi\n" },
+		{ "handlers:\n  a: {command: /b, protocol: stdio, content_type: text}\n",
+		  "t.yaml:2:51: handlers.a.content_type: 'text' is no media type, such as text/plain or application/json\n" },
+		{ "handlers:\n  a: {command: /b, protocol: stdio, content_type: \"text/plain\\r\\nX: y\"}\n",
+		  "t.yaml:2:51: handlers.a.content_type: holds a byte that no header field can have\n" },
 		{ "handlers:\n  a: {command: /b, process: persistent}\n",
 		  "t.yaml:2:29: handlers.a: a CGI program answers once and ends, so it cannot be persistent; its fast ways are 'parked' and 'zygote'\n" },
 		{ "handlers:\n  a: {connect: '127.0.0.1:1'}\n  b: {connect: '127.0.0.1:1', protocol: fastcgi, process: per-request}\n"
