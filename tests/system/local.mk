@@ -13,3 +13,4 @@ EXTRA_DIST += \
 	%D%/test_same_variables.py %D%/test_samples.py %D%/test_scripts.py %D%/test_sizing.py %D%/test_status.py \
 	%D%/test_stop_and_kill.py
 EXTRA_DIST += %D%/test_cluster.py %D%/test_retries.py %D%/test_shortages.py
+EXTRA_DIST += %D%/test_migration.py
