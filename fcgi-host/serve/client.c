@@ -21,6 +21,7 @@ enum sink { SINK_SKIP, SINK_BEGIN, SINK_PARAMS, SINK_STDIN, SINK_VALUES };
 
 static void on_event(void *ctx, int events);
 static void flush(void *ctx);
+static void read_some(struct client *client);
 
 /* Before the loop waits again, so that what one turn queues leaves at once. */
 static void flush_soon(struct client *client)
@@ -222,8 +223,11 @@ void client_resume(struct client *client)
 
 void client_stop(struct client *client)
 {
+	if (client->request == NULL && client->state == CLIENT_OPEN && !client->is_read_closed)
+		read_some(client);
 	if (client->request == NULL)
 		close_after_last_words(client);
+	set_events(client);
 }
 
 static void begin_drain(struct client *client)

@@ -69,7 +69,8 @@ void client_break(struct client *client);
 /* The body has room again. */
 void client_resume(struct client *client);
 
-/* Closes a connection between requests; one with a request is closed after it. */
+/* Closes a connection between requests; one with a request, even one that is
+ * still to be read, is closed after it. */
 void client_stop(struct client *client);
 void client_free(struct client **client);
 

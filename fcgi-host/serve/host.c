@@ -201,6 +201,8 @@ static void on_stop_time(void *ctx)
 
 	if (host->state == HOST_DRAINING) {
 		host->state = HOST_KILLING;
+		for (struct pool_entry *entry = host->pools; entry != NULL; entry = entry->next)
+			pool_close(entry->pool, on_pool_empty, host);
 		signal_all(host, SIGTERM);
 		timer_set(host->stop_timer, grace_ms(host) * 4 / 10);
 	} else {
@@ -208,20 +210,29 @@ static void on_stop_time(void *ctx)
 	}
 }
 
-static void drain(struct host *host)
+/* A connection that waits to be accepted, and a request that waits to be read,
+ * are ours: the web server believes them sent. */
+static void take_what_has_come(struct host *host)
 {
 	struct client *client, *next;
 
-	log_message(LOG_LEVEL_INFO, "stopping", "no new requests; those that run may take %llu ms", (unsigned long long)grace_ms(host) / 2);
-	host->state = HOST_DRAINING;
-	reload_stop(host);
+	for (size_t i = 0; i < host->listeners_count; i++)
+		listener_drain(host->listeners[i]);
 	close_listeners(host);
 	for (client = host->clients; client != NULL; client = next) {
 		next = client->next;
 		client_stop(client);
 	}
+}
+
+static void drain(struct host *host)
+{
+	log_message(LOG_LEVEL_INFO, "stopping", "no new requests; those that run may take %llu ms", (unsigned long long)grace_ms(host) / 2);
+	host->state = HOST_DRAINING;
+	reload_stop(host);
+	take_what_has_come(host);
 	for (struct pool_entry *entry = host->pools; entry != NULL; entry = entry->next)
-		pool_close(entry->pool, on_pool_empty, host);
+		pool_retire(entry->pool, on_pool_empty, host);
 	timer_set(host->stop_timer, grace_ms(host) / 2);
 	host_check_stop(host);
 }

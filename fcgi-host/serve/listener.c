@@ -1,6 +1,7 @@
 #include "serve/listener.h"
 
 #include "base/log.h"
+#include "base/tcp.h"
 #include "process/socket_path.h"
 #include "serve/client.h"
 
@@ -140,6 +141,8 @@ static bool accept_one(struct listener *listener)
 		refuse(listener, fd, (struct sockaddr *)&peer, peer_len);
 		return true;
 	}
+	if (!listener->is_unix)
+		tcp_tune(fd);
 	if (client_open(listener->host, fd, listener->is_unix, &err) < 0)
 		log_message(LOG_LEVEL_ERROR, "accept", "%s", err.text);
 	/* The kernel gives the lowest free number, so it tells how many are in use. */
@@ -400,8 +403,11 @@ static void remove_file(struct listener *listener)
 
 void listener_drain(struct listener *listener)
 {
+	unsigned most = listener->config == NULL ? 0 : listener->config->backlog + 1;
+
 	remove_file(listener);
-	while (accept_one(listener))
+	/* A port goes on taking connections while we do. */
+	while (most-- > 0 && accept_one(listener))
 		;
 }
 

@@ -1,7 +1,7 @@
 # Run by pytest, not by `make check`: see CONTRIBUTING.md.
 EXTRA_DIST += \
 	%D%/lib/__init__.py %D%/lib/answer.py %D%/lib/fronts.py %D%/lib/handlers.py %D%/lib/host.py %D%/lib/http.py \
-	%D%/lib/logs.py %D%/lib/paths.py %D%/lib/proc.py %D%/lib/wait.py %D%/lib/wire.py %D%/lib/yaml_text.py \
+	%D%/lib/logs.py %D%/lib/paths.py %D%/lib/proc.py %D%/lib/wait.py %D%/lib/wire.py %D%/lib/yaml_text.py %D%/lib/network.py \
 	%D%/programs/faulty_worker.py %D%/programs/leaves_stdin.py %D%/programs/worker.c
 EXTRA_DIST += \
 	%D%/conftest.py %D%/pytest.ini %D%/test_at_the_edge.py %D%/test_bodies.py %D%/test_bounds.py %D%/test_bridge.py %D%/test_cli.py \
@@ -12,3 +12,5 @@ EXTRA_DIST += \
 	%D%/test_queue.py %D%/test_readme.py %D%/test_redirect.py %D%/test_reload.py %D%/test_response_header.py \
 	%D%/test_same_variables.py %D%/test_samples.py %D%/test_scripts.py %D%/test_server_timing.py %D%/test_sizing.py %D%/test_slow_requests.py %D%/test_status.py %D%/test_stdio.py \
 	%D%/test_stop_and_kill.py
+EXTRA_DIST += %D%/test_cluster.py %D%/test_retries.py %D%/test_shortages.py
+EXTRA_DIST += %D%/test_migration.py

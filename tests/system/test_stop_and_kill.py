@@ -7,7 +7,7 @@ import pytest
 
 from lib import proc, wire
 from lib.handlers import HELLO, worker
-from lib.wait import connects, wait_until
+from lib.wait import connects, free_port, wait_until
 
 
 def hanging(host, path="/h"):
@@ -49,6 +49,51 @@ def test_term_stops_accepting_at_once(make_host):
         wait_until(lambda: not connects(host.socket), 5, "the end of accepting")
         assert conn.answer().text == "hello\n"
     assert host.process.wait(10) == 0
+
+
+@pytest.mark.parametrize("listen", ["unix", "tcp"])
+def test_term_answers_what_has_reached_the_socket(make_host, listen):
+    """Requests on connections that wait to be accepted, and on kept ones that wait to be read."""
+    more = {"listen": f"127.0.0.1:{free_port()}"} if listen == "tcp" else {}
+    host = make_host({"h": HELLO}, defaults={"timeout": {"kill": "20s"}}, **more)
+    kept = [host.connect() for _ in range(5)]
+    for conn in kept:
+        assert wire.request(None, "/h", conn=conn, keep=True).text == "hello\n"
+    os.kill(host.relay, signal.SIGSTOP)
+    fresh = [host.connect() for _ in range(100)]
+    for conn in kept + fresh:
+        conn.start(wire.variables("/h", "POST", b"x"))
+        conn.send(wire.stream(wire.STDIN, b"x"))
+    host.signal(signal.SIGTERM)
+    os.kill(host.relay, signal.SIGCONT)
+    answers = [conn.answer() for conn in kept + fresh]
+    assert [a.text for a in answers] == ["hello\n"] * 105, [a for a in answers if a.text != "hello\n"][:3]
+    assert host.process.wait(20) == 0
+
+
+def test_term_serves_who_waits_in_line(make_host):
+    host = make_host({"h": {"script": "echo > \"$SCRATCH/started\"; sleep 0.3; " + HELLO, "workers": {"max": 1}}}, defaults={"timeout": {"kill": "20s"}})
+    conns = [host.connect() for _ in range(4)]
+    for conn in conns:
+        conn.start(wire.variables("/h"))
+        conn.send(wire.record(wire.STDIN))
+    wait_until((host.scratch / "started").exists, 10)
+    host.signal(signal.SIGTERM)
+    assert [conn.answer().text for conn in conns] == ["hello\n"] * 4
+    assert host.process.wait(20) == 0
+
+
+def test_who_still_waits_in_line_when_the_grace_time_runs_out_is_told(make_host):
+    host = make_host({"h": {"script": "echo > \"$SCRATCH/started\"; exec sleep 60", "workers": {"max": 1}}}, defaults={"timeout": {"kill": "2s"}})
+    conns = [host.connect() for _ in range(2)]
+    for conn in conns:
+        conn.start(wire.variables("/h"))
+        conn.send(wire.record(wire.STDIN))
+        wait_until((host.scratch / "started").exists, 10)
+    host.signal(signal.SIGTERM)
+    answer = conns[1].answer()
+    assert answer.status == 503 and answer.complete and answer.get("Retry-After")
+    assert host.process.wait(20) == 0
 
 
 def test_a_second_term_ends_at_once(make_host):
