@@ -91,7 +91,7 @@ static int start(struct config *config, struct config_report *report, const stru
 {
 	struct err err;
 	bool may_start = geteuid() == 0 || identity_check_handlers(config, &err) == 0;
-	struct spawner *spawner = may_start ? spawner_fork(config, &err) : NULL;
+	struct spawner *spawner = may_start ? spawner_fork(config, inherited->count == 0, &err) : NULL;
 
 	if (spawner == NULL || open_log(config, report, &err) < 0) {
 		fprintf(stderr, "fcgi-host: %s\n", err.text);

@@ -258,7 +258,7 @@ static int open_standard_descriptors(void)
 	return 0;
 }
 
-static int fork_one(struct spawner *spawner, struct err *err)
+static int fork_one(struct spawner *spawner, bool removes_sockets, struct err *err)
 {
 	int fds[2];
 	pid_t pid;
@@ -267,7 +267,7 @@ static int fork_one(struct spawner *spawner, struct err *err)
 		return err_set_errno(err, errno, "spawner: socketpair");
 	pid = fork();
 	if (pid == 0)
-		spawner_main(fds[1], spawner->config, spawner->links_count == 0);
+		spawner_main(fds[1], spawner->config, removes_sockets);
 	close(fds[1]);
 	if (pid < 0) {
 		err_set_errno(err, errno, "spawner: fork");
@@ -278,7 +278,7 @@ static int fork_one(struct spawner *spawner, struct err *err)
 	return 0;
 }
 
-struct spawner *spawner_fork(const struct config *config, struct err *err)
+struct spawner *spawner_fork(const struct config *config, bool removes_sockets, struct err *err)
 {
 	size_t count = config->spawners > 0 ? config->spawners : SPAWNERS_AUTO;
 	struct spawner *spawner = calloc(1, sizeof(*spawner));
@@ -296,7 +296,7 @@ struct spawner *spawner_fork(const struct config *config, struct err *err)
 		spawner_free(&spawner);
 	}
 	while (spawner != NULL && spawner->links_count < count)
-		if (fork_one(spawner, err) != 0)
+		if (fork_one(spawner, removes_sockets && spawner->links_count == 0, err) != 0)
 			spawner_free(&spawner);
 	return spawner;
 }

@@ -72,8 +72,11 @@ struct spawn_request {
 
 /* Forks `config->spawners` processes.  To be called before anything else is
  * opened.  The relay's end is not attached to a loop yet.  Descriptors 0, 1
- * and 2 that are closed are opened on /dev/null first, here and there. */
-struct spawner *spawner_fork(const struct config *config, struct err *err);
+ * and 2 that are closed are opened on /dev/null first, here and there.
+ * `removes_sockets`: one of them removes the unix sockets of `config` when the
+ * relay, which may have given up root, has gone; not to be where somebody else
+ * opened the sockets. */
+struct spawner *spawner_fork(const struct config *config, bool removes_sockets, struct err *err);
 
 /* From here on the relay hears of its processes.  on_lost runs when a spawner
  * died: no process can be started any more.  Its processes went before. */

@@ -29,7 +29,7 @@ enum {
 struct spawner_state {
 	const struct config *config;            /* that we were started with */
 	struct edition *editions;
-	bool is_first;                          /* of all spawners: cleans up for the relay */
+	bool removes_sockets;                   /* at the end, for the relay */
 	struct brood brood;
 	char *input;                            /* INPUT_MAX_BYTES, touched as needed */
 	size_t input_len;
@@ -197,7 +197,7 @@ static void take_descriptors(struct spawner_state *state, struct msghdr *msg)
 /* A relay that has given up root may not remove its own sockets. */
 _Noreturn static void end_with_relay(struct spawner_state *state)
 {
-	if (state->is_first && state->config->user.is_set && geteuid() == 0)
+	if (state->removes_sockets && state->config->user.is_set && geteuid() == 0)
 		socket_path_remove_dead(state->config);
 	brood_end(&state->brood, 0);
 }
@@ -289,12 +289,12 @@ _Noreturn static void cannot_begin(const char *what)
 	_exit(1);
 }
 
-_Noreturn void spawner_main(int socket_fd, const struct config *config, bool is_first)
+_Noreturn void spawner_main(int socket_fd, const struct config *config, bool removes_sockets)
 {
 	static struct spawner_state state;
 
 	state.config = config;
-	state.is_first = is_first;
+	state.removes_sockets = removes_sockets;
 	state.brood.socket_fd = SOCKET_FD;
 	set_signals(&state);
 	if (set_descriptors(socket_fd) != 0)

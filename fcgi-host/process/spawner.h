@@ -22,8 +22,8 @@
 #include <stdbool.h>
 
 /* What a freshly forked process runs.  All of its descriptors but `socket_fd`
- * and stderr are closed.  The first one removes the sockets that a relay without
- * root could not. */
-_Noreturn void spawner_main(int socket_fd, const struct config *config, bool is_first);
+ * and stderr are closed.  With `removes_sockets` it removes, at the end,
+ * the sockets that a relay without root could not. */
+_Noreturn void spawner_main(int socket_fd, const struct config *config, bool removes_sockets);
 
 #endif

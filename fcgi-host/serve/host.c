@@ -6,6 +6,7 @@
 #include "serve/control.h"
 #include "serve/identity.h"
 #include "serve/listener.h"
+#include "serve/notify.h"
 #include "serve/reload.h"
 #include "serve/request.h"
 #include "serve/site.h"
@@ -213,6 +214,7 @@ static void drain(struct host *host)
 
 	log_message(LOG_LEVEL_INFO, "stopping", "no new requests; those that run may take %llu ms", (unsigned long long)grace_ms(host) / 2);
 	host->state = HOST_DRAINING;
+	notify_stopping(host->notify, grace_ms(host));
 	reload_stop(host);
 	close_listeners(host);
 	for (client = host->clients; client != NULL; client = next) {
@@ -394,6 +396,7 @@ static int open_host(struct host *host, struct config *config, const struct inhe
 		return -1;
 	if (open_listeners(host, inherited, err) < 0 || make_folder(host, err) < 0)
 		return -1;
+	host->notify = notify_open(host->loop);
 	open_control(host);     /* while we are root: who asks sees that, and no stranger in our place */
 	if (identity_assume(&host->site->config->user, err) < 0)
 		return -1;
@@ -425,6 +428,7 @@ static void close_host(struct host *host)
 		request_free(&request);
 	}
 	control_free(&host->control);
+	notify_free(&host->notify);
 	reload_end(host);
 	while (host->pools != NULL)
 		free_entry(host->pools);
@@ -467,6 +471,7 @@ int host_run(struct config *config, struct spawner *spawner, const struct inheri
 		for (size_t i = 0; i < host->listeners_count; i++)
 			listener_start(host->listeners[i]);
 		log_message(LOG_LEVEL_INFO, "ready", "serving %zu routes, %zu handlers", config->routes_count, config->handlers_count);
+		notify_ready(host->notify);
 		loop_run(host->loop);
 		log_message(LOG_LEVEL_INFO, "stopped", "bye");
 		status = host->is_failed ? 1 : 0;

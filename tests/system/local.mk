@@ -10,5 +10,5 @@ EXTRA_DIST += \
 	%D%/test_harness.py %D%/test_idle.py %D%/test_large_bodies.py %D%/test_layers.py %D%/test_listeners.py \
 	%D%/test_logging.py %D%/test_manual.py %D%/test_persistent_workers.py %D%/test_php.py %D%/test_pool_soak.py \
 	%D%/test_queue.py %D%/test_readme.py %D%/test_redirect.py %D%/test_reload.py %D%/test_response_header.py \
-	%D%/test_same_variables.py %D%/test_samples.py %D%/test_scripts.py %D%/test_sizing.py %D%/test_status.py \
+	%D%/test_same_variables.py %D%/test_samples.py %D%/test_scripts.py %D%/test_service_manager.py %D%/test_sizing.py %D%/test_status.py \
 	%D%/test_stop_and_kill.py
