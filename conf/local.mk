@@ -15,8 +15,13 @@ nodist_samples_DATA = %D%/installed/samples.yaml
 	$(AM_V_GEN)$(MKDIR_P) %D%/installed && scripts='$(pkglibexecdir)/handlers' programs='$(pkglibexecdir)/handlers' && \
 	$(SAMPLES_YAML) >$@.new && mv $@.new $@
 
-CLEANFILES += %D%/samples.yaml %D%/installed/samples.yaml
-EXTRA_DIST += %D%/samples.yaml.in
+# What a package puts at SYSCONFDIR/fcgi-host/fcgi-host.yaml.
+nodist_samples_DATA += %D%/installed/first-route.yaml
+%D%/installed/first-route.yaml: %D%/first-route.yaml.in Makefile
+	$(AM_V_GEN)$(MKDIR_P) %D%/installed && $(INSTALLED_PLACES) $(srcdir)/%D%/first-route.yaml.in >$@.new && mv $@.new $@
+
+CLEANFILES += %D%/samples.yaml %D%/installed/samples.yaml %D%/installed/first-route.yaml
+EXTRA_DIST += %D%/samples.yaml.in %D%/first-route.yaml.in
 
 # To read and to copy from.
 examplesdir = $(docdir)/examples

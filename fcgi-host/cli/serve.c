@@ -93,10 +93,11 @@ static int start(struct config *config, struct config_report *report, const stru
 	struct err err;
 	bool may_start = geteuid() == 0 || identity_check_handlers(config, &err) == 0;
 	static char folder[SOCKET_FOLDER_BYTES];
+	struct spawn_cleanup cleanup = { .folder = folder, .has_sockets = inherited->count == 0 };
 	struct spawner *spawner = NULL;
 
 	if (may_start && socket_folder_make(folder, &config->user, &err) == 0)
-		spawner = spawner_fork(config, folder, &err);
+		spawner = spawner_fork(config, &cleanup, &err);
 	if (spawner == NULL || open_log(config, report, &err) < 0) {
 		fprintf(stderr, "fcgi-host: %s\n", err.text);
 		if (spawner != NULL)

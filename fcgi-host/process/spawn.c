@@ -39,7 +39,7 @@ struct spawner_rights {
 
 struct spawner {
 	const struct config *config;
-	const char *folder;
+	const struct spawn_cleanup *cleanup;    /* borrowed until the spawners are forked */
 	struct spawn_link *links;
 	size_t links_count;
 	struct spawn_link_owner owner;
@@ -282,7 +282,7 @@ static int open_standard_descriptors(void)
 	return 0;
 }
 
-static int fork_one(struct spawner *spawner, struct err *err)
+static int fork_one(struct spawner *spawner, bool removes_sockets, struct err *err)
 {
 	int fds[2];
 	pid_t pid;
@@ -291,7 +291,7 @@ static int fork_one(struct spawner *spawner, struct err *err)
 		return err_set_errno(err, errno, "spawner: socketpair");
 	pid = fork();
 	if (pid == 0)
-		spawner_main(fds[1], spawner->config, spawner->links_count == 0 ? spawner->folder : NULL);
+		spawner_main(fds[1], spawner->config, spawner->links_count == 0 ? spawner->cleanup : NULL);
 	close(fds[1]);
 	if (pid < 0) {
 		err_set_errno(err, errno, "spawner: fork");
@@ -302,7 +302,7 @@ static int fork_one(struct spawner *spawner, struct err *err)
 	return 0;
 }
 
-struct spawner *spawner_fork(const struct config *config, const char *folder, struct err *err)
+struct spawner *spawner_fork(const struct config *config, const struct spawn_cleanup *cleanup, struct err *err)
 {
 	size_t count = config->spawners > 0 ? config->spawners : SPAWNERS_AUTO;
 	struct spawner *spawner = calloc(1, sizeof(*spawner));
@@ -314,14 +314,14 @@ struct spawner *spawner_fork(const struct config *config, const char *folder, st
 		return NULL;
 	}
 	spawner->config = config;
-	spawner->folder = folder;
+	spawner->cleanup = cleanup;
 	spawner->owner = (struct spawn_link_owner){ on_report, on_unsent, on_link_lost, release_if_free, spawner };
 	if (open_standard_descriptors() != 0) {
 		err_set_errno(err, errno, "/dev/null");
 		spawner_free(&spawner);
 	}
 	while (spawner != NULL && spawner->links_count < count)
-		if (fork_one(spawner, err) != 0)
+		if (fork_one(spawner, removes_sockets && spawner->links_count == 0, err) != 0)
 			spawner_free(&spawner);
 	return spawner;
 }

@@ -70,10 +70,17 @@ struct spawn_request {
 	bool is_prompt;                 /* on_started comes at once, at the price of a wake-up */
 };
 
-/* Forks `config->spawners` processes, the first of which removes `folder` in the
- * end (socket_folder.h; "" for none).  To be called before anything else is opened.  The relay's end is not attached to a loop yet.  Descriptors 0, 1
+/* What the first spawner clears away when the relay has gone, in whatever way. */
+struct spawn_cleanup {
+	const char *folder;             /* of workers' sockets (socket_folder.h), "" for none */
+	bool has_sockets;               /* and the configuration's unix sockets, where a relay that gave up root may
+	                                 * not; not to be where somebody else opened them */
+};
+
+/* Forks `config->spawners` processes.  To be called before anything else is
+ * opened.  The relay's end is not attached to a loop yet.  Descriptors 0, 1
  * and 2 that are closed are opened on /dev/null first, here and there. */
-struct spawner *spawner_fork(const struct config *config, const char *folder, struct err *err);
+struct spawner *spawner_fork(const struct config *config, const struct spawn_cleanup *cleanup, struct err *err);
 
 /* From here on the relay hears of its processes.  on_lost runs when a spawner
  * died: no process can be started any more.  Its processes went before. */

@@ -31,7 +31,7 @@ enum {
 struct spawner_state {
 	const struct config *config;            /* that we were started with */
 	struct edition *editions;
-	const char *folder;                     /* of workers' sockets; NULL when we are not the first spawner */
+	const struct spawn_cleanup *cleanup;    /* NULL when we are not the first spawner */
 	struct brood brood;
 	char *input;                            /* INPUT_MAX_BYTES, touched as needed */
 	size_t input_len;
@@ -153,7 +153,7 @@ static void take_rights(struct spawner_state *state, const struct spawn_ask *ask
 	size_t failed = 0;
 	int errnum;
 
-	if (from == NULL || to == NULL || state->folder == NULL)
+	if (from == NULL || to == NULL || state->cleanup == NULL)
 		end_for_bad_message(state, "generation");
 	errnum = socket_rights_change(from->config, to->config, &failed);
 	brood_changed_rights(&state->brood, ask->generation, errnum, failed);
@@ -216,9 +216,9 @@ static void take_descriptors(struct spawner_state *state, struct msghdr *msg)
  * killed removed nothing. */
 _Noreturn static void end_with_relay(struct spawner_state *state)
 {
-	if (state->folder != NULL)
-		socket_folder_remove(state->folder);
-	if (state->folder != NULL && state->config->user.is_set && geteuid() == 0)
+	if (state->cleanup != NULL)
+		socket_folder_remove(state->cleanup->folder);
+	if (state->cleanup != NULL && state->cleanup->has_sockets && state->config->user.is_set && geteuid() == 0)
 		socket_path_remove_dead(state->config);
 	brood_end(&state->brood, 0);
 }
@@ -310,12 +310,12 @@ _Noreturn static void cannot_begin(const char *what)
 	_exit(1);
 }
 
-_Noreturn void spawner_main(int socket_fd, const struct config *config, const char *folder)
+_Noreturn void spawner_main(int socket_fd, const struct config *config, const struct spawn_cleanup *cleanup)
 {
 	static struct spawner_state state;
 
 	state.config = config;
-	state.folder = folder;
+	state.cleanup = cleanup;
 	state.brood.socket_fd = SOCKET_FD;
 	set_signals(&state);
 	if (set_descriptors(socket_fd) != 0)

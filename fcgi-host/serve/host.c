@@ -7,6 +7,7 @@
 #include "serve/control.h"
 #include "serve/identity.h"
 #include "serve/listener.h"
+#include "serve/notify.h"
 #include "serve/reload.h"
 #include "serve/request.h"
 #include "serve/site.h"
@@ -229,6 +230,7 @@ static void drain(struct host *host)
 {
 	log_message(LOG_LEVEL_INFO, "stopping", "no new requests; those that run may take %llu ms", (unsigned long long)grace_ms(host) / 2);
 	host->state = HOST_DRAINING;
+	notify_stopping(host->notify, grace_ms(host));
 	reload_stop(host);
 	take_what_has_come(host);
 	for (struct pool_entry *entry = host->pools; entry != NULL; entry = entry->next)
@@ -377,6 +379,7 @@ static int open_host(struct host *host, struct config *config, const struct inhe
 		return -1;
 	if (open_listeners(host, inherited, err) < 0)
 		return -1;
+	host->notify = notify_open(host->loop);
 	open_control(host);     /* while we are root: who asks sees that, and no stranger in our place */
 	if (identity_assume(&host->site->config->user, err) < 0)
 		return -1;
@@ -408,6 +411,7 @@ static void close_host(struct host *host)
 		request_free(&request);
 	}
 	control_free(&host->control);
+	notify_free(&host->notify);
 	reload_end(host);
 	while (host->pools != NULL)
 		free_entry(host->pools);
@@ -450,6 +454,7 @@ int host_run(struct config *config, struct spawner *spawner, const char *folder,
 		for (size_t i = 0; i < host->listeners_count; i++)
 			listener_start(host->listeners[i]);
 		log_message(LOG_LEVEL_INFO, "ready", "serving %zu routes, %zu handlers", config->routes_count, config->handlers_count);
+		notify_ready(host->notify);
 		loop_run(host->loop);
 		log_message(LOG_LEVEL_INFO, "stopped", "bye");
 		status = host->is_failed ? 1 : 0;

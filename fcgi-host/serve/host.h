@@ -18,6 +18,7 @@
 struct client;
 struct control;
 struct listener;
+struct notify;
 struct reload;
 struct request;
 struct signals;
@@ -59,6 +60,7 @@ struct host {
 	struct figures *unrouted;       /* of requests that no handler is for */
 	struct reload *reload;          /* the one that is under way, or NULL */
 	struct control *control;        /* NULL when another host has this configuration */
+	struct notify *notify;          /* systemd; NULL when nobody asks to be told */
 	struct signals *signals;
 	struct timer *stop_timer;
 	struct timer *log_timer;        /* the log's reader is slow */

@@ -17,6 +17,7 @@ fcgi_host_libfcgihost_a_SOURCES += \
 	%D%/identity.c %D%/identity.h \
 	%D%/limits.c \
 	%D%/listener.c %D%/listener.h \
+	%D%/notify.c %D%/notify.h \
 	%D%/reload.c %D%/reload.h \
 	%D%/reload_listeners.c %D%/reload_listeners.h \
 	%D%/request.c %D%/request.h %D%/request_private.h \

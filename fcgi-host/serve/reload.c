@@ -8,6 +8,7 @@
 #include "process/socket_rights.h"
 #include "serve/host.h"
 #include "serve/identity.h"
+#include "serve/notify.h"
 #include "serve/reload_listeners.h"
 #include "serve/site.h"
 
@@ -146,6 +147,8 @@ static void finish(struct reload *reload, bool is_fine)
 	} else {
 		host->reload = NULL;
 		free(reload);
+		if (host->state == HOST_RUNNING)
+			notify_ready(host->notify);
 	}
 }
 
@@ -376,6 +379,7 @@ static struct reload *reload_of(struct host *host)
 		host->reload->host = host;
 		bytes_init(&host->reload->notes, 1024 * 1024);
 		defer_call(host->loop, &host->reload->begin, begin, host->reload);
+		notify_reloading(host->notify);
 	}
 	return host->reload;
 }

@@ -7,7 +7,7 @@ UNIT_TESTS += %D%/test_fcgi %D%/test_fcgi_params %D%/test_siphash %D%/test_vars 
 	%D%/test_cgi_header %D%/test_cgi_request %D%/test_cgi_environment
 UNIT_TESTS += %D%/test_child_table %D%/test_env_names %D%/test_spawn %D%/test_spawn_failures %D%/test_spawner
 UNIT_TESTS += %D%/test_budget %D%/test_pool %D%/test_worker %D%/test_socket_path %D%/test_socket_rights %D%/test_socket_folder
-UNIT_TESTS += %D%/test_answer %D%/test_body %D%/test_spool %D%/test_script %D%/test_listener
+UNIT_TESTS += %D%/test_answer %D%/test_body %D%/test_spool %D%/test_script %D%/test_listener %D%/test_notify
 UNIT_TESTS += %D%/test_tree %D%/test_address %D%/test_config %D%/test_config_print %D%/test_pattern %D%/test_route
 UNIT_TESTS += %D%/test_histogram %D%/test_json %D%/test_figures
 check_PROGRAMS += $(UNIT_TESTS)
@@ -83,6 +83,8 @@ tests_unit_test_script_SOURCES = %D%/test_script.c
 tests_unit_test_script_LDADD = $(UNIT_LIBS)
 tests_unit_test_listener_SOURCES = %D%/test_listener.c
 tests_unit_test_listener_LDADD = $(UNIT_LIBS)
+tests_unit_test_notify_SOURCES = %D%/test_notify.c
+tests_unit_test_notify_LDADD = $(UNIT_LIBS)
 tests_unit_test_budget_SOURCES = %D%/test_budget.c
 tests_unit_test_budget_LDADD = $(UNIT_LIBS)
 tests_unit_test_pool_SOURCES = %D%/test_pool.c %D%/pool_fixture.c %D%/pool_fixture.h \
