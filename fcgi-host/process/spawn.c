@@ -39,7 +39,6 @@ struct spawner_rights {
 
 struct spawner {
 	const struct config *config;
-	const struct spawn_cleanup *cleanup;    /* borrowed until the spawners are forked */
 	struct spawn_link *links;
 	size_t links_count;
 	struct spawn_link_owner owner;
@@ -282,7 +281,7 @@ static int open_standard_descriptors(void)
 	return 0;
 }
 
-static int fork_one(struct spawner *spawner, bool removes_sockets, struct err *err)
+static int fork_one(struct spawner *spawner, const struct spawn_cleanup *cleanup, struct err *err)
 {
 	int fds[2];
 	pid_t pid;
@@ -291,7 +290,7 @@ static int fork_one(struct spawner *spawner, bool removes_sockets, struct err *e
 		return err_set_errno(err, errno, "spawner: socketpair");
 	pid = fork();
 	if (pid == 0)
-		spawner_main(fds[1], spawner->config, spawner->links_count == 0 ? spawner->cleanup : NULL);
+		spawner_main(fds[1], spawner->config, cleanup);
 	close(fds[1]);
 	if (pid < 0) {
 		err_set_errno(err, errno, "spawner: fork");
@@ -314,14 +313,13 @@ struct spawner *spawner_fork(const struct config *config, const struct spawn_cle
 		return NULL;
 	}
 	spawner->config = config;
-	spawner->cleanup = cleanup;
 	spawner->owner = (struct spawn_link_owner){ on_report, on_unsent, on_link_lost, release_if_free, spawner };
 	if (open_standard_descriptors() != 0) {
 		err_set_errno(err, errno, "/dev/null");
 		spawner_free(&spawner);
 	}
 	while (spawner != NULL && spawner->links_count < count)
-		if (fork_one(spawner, removes_sockets && spawner->links_count == 0, err) != 0)
+		if (fork_one(spawner, spawner->links_count == 0 ? cleanup : NULL, err) != 0)
 			spawner_free(&spawner);
 	return spawner;
 }

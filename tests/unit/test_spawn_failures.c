@@ -267,7 +267,7 @@ static void late_answers_of_a_load_that_was_given_up_do_not_count(void **state)
 	fixture.config.file = path;
 	fixture_begin(&fixture);
 	assert_int_equal(spawner_load(fixture.spawner, 1, on_never, NULL, &err), 0);
-	spawner_load_cancel(fixture.spawner);
+	spawner_cancel(fixture.spawner);
 	fixture_file(&fixture, "fcgi-host.yaml", editions[1], 0600);
 	assert_int_equal(spawner_load(fixture.spawner, 2, on_loaded, &loaded, &err), 0);
 	loop_run(fixture.loop);
