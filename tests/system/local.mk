@@ -14,3 +14,4 @@ EXTRA_DIST += \
 	%D%/test_stop_and_kill.py
 EXTRA_DIST += %D%/test_cluster.py %D%/test_retries.py %D%/test_shortages.py
 EXTRA_DIST += %D%/test_migration.py
+EXTRA_DIST += %D%/test_front_ends.py
