@@ -20,4 +20,4 @@ EXTRA_DIST += %D%/samples.yaml.in
 
 # To read and to copy from.
 examplesdir = $(docdir)/examples
-dist_examples_DATA = %D%/minimal.yaml %D%/fcgi-host.yaml %D%/git.yaml
+dist_examples_DATA = %D%/minimal.yaml %D%/fcgi-host.yaml %D%/git.yaml %D%/prometheus.yml
