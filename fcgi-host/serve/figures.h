@@ -62,6 +62,7 @@ struct figures {
 	unsigned refs;
 	struct totals totals;
 	struct ended ended;
+	uint64_t cpu_told_us;           /* for reading.c only: the most that was ever told */
 	struct spans *spans;            /* NULL until the first request, or without memory */
 };
 

@@ -194,6 +194,17 @@ static void visit_request(struct walk *walk, const struct request *request)
 	visit(walk, &out, request->has_exit ? 0 : out.pid);
 }
 
+/* Between the end of a process and the spawner's word on it, what it used is
+ * nowhere; a counter that goes back would be taken for one that began anew. */
+static void keep_from_falling(struct figures *figures, struct usage_reading *usage)
+{
+	if (!usage->is_known)
+		return;
+	if (usage->cpu_us > figures->cpu_told_us)
+		figures->cpu_told_us = usage->cpu_us;
+	usage->cpu_us = figures->cpu_told_us;
+}
+
 static void add_ended(struct usage_reading *usage, uint64_t cpu_us, uint64_t max_rss_kib)
 {
 	usage->cpu_us += cpu_us;
@@ -226,6 +237,7 @@ void reading_processes(struct reading *reading, const struct place *place, readi
 	add_ended(out, ended->cpu_us, ended->max_rss_kib);
 	add_ended(out, pool.ended.cpu_us, pool.ended.max_rss_kib);
 	count_starts(place, &pool.ended, out);
+	keep_from_falling(place->entry->figures, out);
 }
 
 /* Ways of running. */

@@ -359,3 +359,20 @@ def test_the_metrics_through_every_web_server(make_host, make_front, front_name)
     answer = front.get(PATH + "?format=openmetrics")
     samples = parse(answer.text)
     assert value(samples, "fcgi_host_requests_total", handler="ok", code="2xx") == 5
+
+
+def test_no_counter_ever_goes_back(make_host, fastcgi_program):
+    """While workers are replaced after every few requests."""
+    host = make_host({"w": worker(fastcgi_program, workers={"max": 2, "max_requests": 3}), "h": HELLO}, more_routes=[ROUTE])
+    before = {}
+    for _ in range(60):
+        for path in ("/w", "/h", "/w?body=1000"):
+            host.request(path)
+        samples = parse(metrics_of(host))
+        for name, values in samples.items():
+            if not name.endswith(("_total", "_bucket", "_count", "_sum")):
+                continue
+            for labels, number in values.items():
+                assert number >= before.get((name, labels), 0), (name, labels)
+                before[name, labels] = number
+    assert value(samples, "fcgi_host_process_restarts_total", handler="w") > 20
