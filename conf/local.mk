@@ -25,4 +25,4 @@ EXTRA_DIST += %D%/samples.yaml.in %D%/first-route.yaml.in
 
 # To read and to copy from.
 examplesdir = $(docdir)/examples
-dist_examples_DATA = %D%/minimal.yaml %D%/fcgi-host.yaml %D%/git.yaml %D%/fcgi-host.logrotate
+dist_examples_DATA = %D%/minimal.yaml %D%/fcgi-host.yaml %D%/git.yaml %D%/fcgi-host.logrotate %D%/prometheus.yml

@@ -10,7 +10,7 @@ include fcgi-host/process/local.mk
 include fcgi-host/serve/local.mk
 include fcgi-host/cli/local.mk
 
-FCGI_HOST_LIBS = fcgi-host/libfcgihost.a $(LIBUV_LIBS) $(YAML_LIBS) $(JSON_LIBS)
+FCGI_HOST_LIBS = fcgi-host/libfcgihost.a $(LIBUV_LIBS) $(YAML_LIBS) $(JSON_LIBS) $(NCURSES_LIBS)
 
 sbin_PROGRAMS += %D%/fcgi-host
 %C%_fcgi_host_SOURCES = %D%/main.c

@@ -11,4 +11,5 @@ fcgi_host_libfcgihost_a_SOURCES += \
 	%D%/log.c %D%/log.h \
 	%D%/loop.c %D%/loop.h \
 	%D%/tcp.c %D%/tcp.h \
+	%D%/rate.c %D%/rate.h \
 	%D%/text.c %D%/text.h

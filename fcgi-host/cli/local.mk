@@ -7,7 +7,10 @@ fcgi_host_libfcgihost_a_SOURCES += \
 	%D%/check.c \
 	%D%/cli.h \
 	%D%/common.c \
+	%D%/members.c %D%/members.h \
 	%D%/reload.c \
 	%D%/routes.c \
 	%D%/serve.c \
-	%D%/status.c
+	%D%/status.c \
+	%D%/top.c \
+	%D%/top_screen.c %D%/top_screen.h

@@ -42,7 +42,7 @@ int rules_listen(const struct site *site, struct listen_config *listen)
 	listen->mode = 0;
 	if (refuse_keys(site, site->node, unix_only, "is for unix sockets: 'allow' says who may use a TCP address") != 0)
 		return -1;
-	if (!address_is_loopback(&listen->address) && listen->allow_count == 0 && node_get(site->node, slice_of("allow")) == NULL)
+	if (!address_is_loopback(&listen->address) && listen->allow.count == 0 && node_get(site->node, slice_of("allow")) == NULL)
 		return site_error(site, "'%s' is open to other machines: it needs 'allow' with the addresses that may connect",
 			listen->address.text);
 	return 0;
@@ -223,12 +223,16 @@ int rules_handler(const struct site *site, const struct scope_source *source, st
 
 int rules_route(const struct site *site, const struct route_config *route)
 {
+	static const char *const builtin_only[] = { "allow", NULL };
 	bool has_handler = node_get(site->node, slice_of("handler")) != NULL;
 
 	if (has_handler && route->builtin != BUILTIN_NONE)
 		return site_error(site, "has both 'handler' and 'builtin'");
 	if (!has_handler && node_get(site->node, slice_of("builtin")) == NULL)
 		return site_error(site, "'handler' is missing");
+	if (has_handler)
+		return refuse_keys(site, site->node, builtin_only,
+			"is for 'builtin': who may ask a handler is for the web server to say");
 	return 0;
 }
 

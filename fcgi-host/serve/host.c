@@ -372,10 +372,11 @@ static int open_host(struct host *host, struct config *config, const struct inhe
 	raise_descriptor_limit();
 	host->begun_ns = clock_monotonic_ns();
 	host->unrouted = figures_new();
+	host->builtin = figures_new();
 	host->has_root = geteuid() == 0;
 	host->site = site_new(host, config, 0, err);
 	host->budget.max = host->site == NULL ? 0 : host->site->config->max_processes;
-	if (host->site == NULL || host->unrouted == NULL || make_boot(host, err) < 0 || open_loop(host, err) < 0)
+	if (host->site == NULL || host->unrouted == NULL || host->builtin == NULL || make_boot(host, err) < 0 || open_loop(host, err) < 0)
 		return -1;
 	if (open_listeners(host, inherited, err) < 0)
 		return -1;
@@ -426,6 +427,7 @@ static void close_host(struct host *host)
 	socket_folder_remove(host->folder);     /* the first spawner has, unless it died before */
 	site_unref(&host->site);
 	figures_unref(&host->unrouted);
+	figures_unref(&host->builtin);
 	loop_free(&host->loop);
 	free(host->signals);
 	free(host->listeners);

@@ -10,6 +10,7 @@
 #include "process/pool.h"
 #include "process/spawn.h"
 #include "route/route.h"
+#include "serve/failures.h"
 #include "serve/figures.h"
 
 #include <stdbool.h>
@@ -30,7 +31,7 @@ struct pool_entry {
 	struct pool *pool;
 	struct site *site;
 	struct figures *figures;        /* counted */
-	size_t place;                   /* for status.c only */
+	size_t place;                   /* for reading.c only */
 	struct pool_entry *next, *prev;
 };
 
@@ -58,6 +59,9 @@ struct host {
 	unsigned reloads;               /* that succeeded */
 	uint64_t begun_ns;
 	struct figures *unrouted;       /* of requests that no handler is for */
+	struct figures *builtin;        /* of those that we answered ourselves, by a route */
+	unsigned builtin_answers;       /* that are on their way */
+	struct failures failures;       /* the last ones */
 	struct reload *reload;          /* the one that is under way, or NULL */
 	struct control *control;        /* NULL when another host has this configuration */
 	struct notify *notify;          /* systemd; NULL when nobody asks to be told */

@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/tcp.h"
+#include "config/address.h"
 #include "process/socket_path.h"
 #include "serve/client.h"
 
@@ -103,12 +104,9 @@ static bool is_allowed(const struct listener *listener, const struct sockaddr *p
 {
 	const struct listen_config *config = listener->config;
 
-	if (listener->is_unix || config == NULL || config->allow_count == 0)
+	if (listener->is_unix || config == NULL || config->allow.count == 0)
 		return true;
-	for (size_t i = 0; i < config->allow_count; i++)
-		if (prefix_contains(&config->allow[i], peer))
-			return true;
-	return false;
+	return prefixes_contain(&config->allow, peer);
 }
 
 static void refuse(struct listener *listener, int fd, const struct sockaddr *peer, socklen_t peer_len)
