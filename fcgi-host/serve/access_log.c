@@ -16,6 +16,19 @@ static uint64_t span_us(uint64_t from_ns, uint64_t to_ns)
 	return from_ns == 0 || to_ns < from_ns ? FIGURES_NO_SPAN : (to_ns - from_ns) / 1000;
 }
 
+/* Of a process that was started for this request and answered it. */
+static void put_spawn_parts(const struct request *request, uint64_t out[SPAWN_PARTS_COUNT])
+{
+	out[0] = FIGURES_NO_SPAN;
+	if (!request->has_usage || request->end != REQUEST_END_WHOLE || request->first_byte_ns < request->started_ns ||
+	    request->started_ns < request->granted_ns)
+		return;
+	out[SPAWN_PART_START] = span_us(request->granted_ns, request->started_ns);
+	out[SPAWN_PART_FIRST_BYTE] = span_us(request->started_ns, request->first_byte_ns);
+	out[SPAWN_PART_END] = span_us(request->first_byte_ns, request->answered_ns);
+	out[SPAWN_PART_EXIT] = request->exited_ns < request->answered_ns ? 0 : span_us(request->answered_ns, request->exited_ns);
+}
+
 static void add_to_figures(const struct request *request)
 {
 	struct outcome outcome = {
@@ -28,6 +41,7 @@ static void add_to_figures(const struct request *request)
 		.total_us = request->started_ns == 0 ? FIGURES_NO_SPAN : span_us(request->begun_ns, end_of(request)),
 	};
 
+	put_spawn_parts(request, outcome.spawn_us);
 	figures_add(request->handler != NULL ? request->figures : request->host->unrouted, &outcome);
 }
 

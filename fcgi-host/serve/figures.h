@@ -40,12 +40,24 @@ struct spans {
 };
 
 /* Per-request processes that have ended. */
-struct ended { uint64_t count, cpu_us, max_rss_kib; };
+struct ended { uint64_t count, cpu_us, max_rss_kib, faults, context_switches; };
+
+/* The life of a per-request process, in its order. */
+enum spawn_part {
+	SPAWN_PART_START,               /* from asking for it until the program runs: fork to exec */
+	SPAWN_PART_FIRST_BYTE,          /* to the first byte of its answer */
+	SPAWN_PART_END,                 /* to the end of the answer */
+	SPAWN_PART_EXIT,                /* to its exit; nothing where that came first */
+	SPAWN_PARTS_COUNT
+};
+/* Sums over the requests of which all parts are known. */
+struct spawn_sums { uint64_t count, us[SPAWN_PARTS_COUNT]; };
 
 struct figures {
 	unsigned refs;
 	struct totals totals;
 	struct ended ended;
+	struct spawn_sums spawn;
 	struct spans *spans;            /* NULL until the first request, or without memory */
 };
 
@@ -56,6 +68,7 @@ struct outcome {
 	unsigned status;                /* as the client sees it, 0: none */
 	bool was_retried;
 	uint64_t queue_us, first_byte_us, total_us;
+	uint64_t spawn_us[SPAWN_PARTS_COUNT];   /* with the first NO_SPAN, none of them did */
 };
 
 struct figures *figures_new(void);      /* NULL without memory */

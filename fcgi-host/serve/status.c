@@ -282,6 +282,25 @@ static void put_usage(const struct processes *processes, const struct pool_readi
 	json_u64(json, "max_rss_kib", max_rss_kib);
 }
 
+/* Sums over per-request processes that have ended, so that two readings tell what
+ * lay between them. */
+static void put_spawned(struct json *json, const struct figures *figures)
+{
+	static const char *const names[] = { "start_ms", "first_byte_ms", "end_ms", "exit_ms" };
+
+	json_begin(json, "ended", '{');
+	json_u64(json, "count", figures->ended.count);
+	json_ms(json, "cpu_ms", figures->ended.cpu_us);
+	json_u64(json, "faults", figures->ended.faults);
+	json_u64(json, "context_switches", figures->ended.context_switches);
+	json_end(json, '}');
+	json_begin(json, "spawn", '{');
+	json_u64(json, "count", figures->spawn.count);
+	for (int i = 0; i < SPAWN_PARTS_COUNT; i++)
+		json_ms(json, names[i], figures->spawn.us[i]);
+	json_end(json, '}');
+}
+
 /* Handlers. */
 
 static void put_configured(struct json *json, const struct handler_config *handler)
@@ -398,6 +417,7 @@ static void put_handler(struct reading *reading, const struct place *place)
 	put_list(&processes, &pool);
 	put_restarts(&processes, &pool);
 	put_usage(&processes, &pool);
+	put_spawned(json, entry->figures);
 	json_end(json, '}');
 }
 
