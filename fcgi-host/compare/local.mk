@@ -1,5 +1,7 @@
 # Load, blocks and statistics, reports: talks to hosts as an outsider.
 fcgi_host_libfcgihost_a_SOURCES += \
+	%D%/advice.c %D%/advice.h \
+	%D%/answers.c %D%/answers.h \
 	%D%/blocks.c %D%/blocks.h \
 	%D%/child.c %D%/child.h \
 	%D%/exchange.c %D%/exchange.h \
@@ -8,10 +10,17 @@ fcgi_host_libfcgihost_a_SOURCES += \
 	%D%/plan.c %D%/plan.h \
 	%D%/private_host.c %D%/private_host.h \
 	%D%/private_web.c %D%/private_web.h \
+	%D%/progress.c %D%/progress.h \
 	%D%/random.c %D%/random.h \
 	%D%/reply.c %D%/reply.h \
+	%D%/report.h %D%/report_shared.c %D%/report_text.c %D%/report_json.c %D%/report_csv.c %D%/report_html.c \
+	%D%/result.c %D%/result.h \
+	%D%/run.c %D%/run.h \
 	%D%/schedule.c %D%/schedule.h \
+	%D%/setup.c %D%/setup.h \
 	%D%/statistics.c %D%/statistics.h \
+	%D%/subject.c %D%/subject.h \
+	%D%/suite.c %D%/suite.h \
 	%D%/target.c %D%/target.h \
 	%D%/usage.c %D%/usage.h %D%/usage_listener.c \
 	%D%/ways.c %D%/ways.h

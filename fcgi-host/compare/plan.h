@@ -85,6 +85,7 @@ struct comparison {
 struct plan {
 	char *suite, *title, *question, *published_note;       /* of a suite; else NULL */
 	char **setup;                   /* argv; NULL: none */
+	bool is_strict;                 /* a server given by its address must be there, or nothing is measured */
 	struct load_plan load;
 	struct comparison *comparisons;
 	size_t comparisons_count;

@@ -21,12 +21,12 @@ static void put_spawn_parts(const struct request *request, uint64_t out[SPAWN_PA
 {
 	out[0] = FIGURES_NO_SPAN;
 	if (!request->has_usage || request->end != REQUEST_END_WHOLE || request->first_byte_ns < request->started_ns ||
-	    request->started_ns < request->granted_ns)
+	    request->started_ns < request->granted_ns || request->output_end_ns < request->first_byte_ns)
 		return;
 	out[SPAWN_PART_START] = span_us(request->granted_ns, request->started_ns);
 	out[SPAWN_PART_FIRST_BYTE] = span_us(request->started_ns, request->first_byte_ns);
-	out[SPAWN_PART_END] = span_us(request->first_byte_ns, request->answered_ns);
-	out[SPAWN_PART_EXIT] = request->exited_ns < request->answered_ns ? 0 : span_us(request->answered_ns, request->exited_ns);
+	out[SPAWN_PART_END] = span_us(request->first_byte_ns, request->output_end_ns);
+	out[SPAWN_PART_EXIT] = request->exited_ns < request->output_end_ns ? 0 : span_us(request->output_end_ns, request->exited_ns);
 }
 
 static void add_to_figures(const struct request *request)

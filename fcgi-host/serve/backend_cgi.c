@@ -1,6 +1,7 @@
 /* One process for one request: its stdin, stdout and stderr are pipes. */
 #include "serve/backend.h"
 
+#include "base/clock.h"
 #include "process/exiting.h"
 #include "serve/request.h"
 
@@ -72,6 +73,7 @@ static void on_exit_time(void *ctx)
 static void on_output_eof(struct cgi *cgi)
 {
 	close_end(&cgi->out_fd, &cgi->out_watch);
+	cgi->request->output_end_ns = clock_monotonic_ns();
 	if (cgi->is_gone) {
 		end_output(cgi, WIFSIGNALED(cgi->process.wait_status));
 		return;

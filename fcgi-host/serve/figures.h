@@ -46,7 +46,7 @@ struct ended { uint64_t count, cpu_us, max_rss_kib, faults, context_switches; };
 enum spawn_part {
 	SPAWN_PART_START,               /* from asking for it until the program runs: fork to exec */
 	SPAWN_PART_FIRST_BYTE,          /* to the first byte of its answer */
-	SPAWN_PART_END,                 /* to the end of the answer */
+	SPAWN_PART_END,                 /* until its output is closed */
 	SPAWN_PART_EXIT,                /* to its exit; nothing where that came first */
 	SPAWN_PARTS_COUNT
 };
