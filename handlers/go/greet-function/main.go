@@ -1,0 +1,22 @@
+// A function: {"name":"Johnny"} on standard input, "Hello, Johnny!" on standard output (protocol: stdio).
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+)
+
+func main() {
+	var person struct{ Name *string }
+	body, err := io.ReadAll(os.Stdin)
+	if err == nil {
+		err = json.Unmarshal(body, &person)
+	}
+	if err != nil || person.Name == nil {
+		fmt.Fprintln(os.Stderr, "expected a JSON object with a string, name")
+		os.Exit(1)
+	}
+	fmt.Printf("Hello, %s!\n", *person.Name)
+}
