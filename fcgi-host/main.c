@@ -19,6 +19,7 @@ static const struct command commands[] = {
 	{ "status", cli_status, CLI_STATUS_USAGE },
 	{ "top", cli_top, CLI_TOP_USAGE },
 	{ "call", cli_call, CLI_CALL_USAGE },
+	{ "compare", cli_compare, CLI_COMPARE_USAGE },
 	{ "check", cli_check, CLI_CHECK_USAGE },
 	{ "routes", cli_routes, CLI_ROUTES_USAGE },
 	{ NULL, NULL, NULL }

@@ -7,6 +7,7 @@ fcgi_host_libfcgihost_a_SOURCES += \
 	%D%/check.c \
 	%D%/cli.h \
 	%D%/common.c \
+	%D%/compare.c %D%/compare_plan.c %D%/compare_plan.h \
 	%D%/members.c %D%/members.h \
 	%D%/reload.c \
 	%D%/routes.c \

@@ -162,6 +162,10 @@ const char *config_protocol_name(enum protocol protocol);
 const char *config_process_name(enum process_mode process);
 const char *config_builtin_name(enum builtin builtin);
 
+/* Why this handler cannot live in that way, as static text; NULL: it can.  The modes
+ * are counted from 0 as long as config_process_name() has a name for them. */
+const char *config_handler_refusal(const struct handler_config *handler, enum process_mode process);
+
 /* Are these two handlers, of one configuration or two, alike in every key? */
 bool config_handler_is_same(const struct config *a, unsigned a_number, const struct config *b, unsigned b_number);
 

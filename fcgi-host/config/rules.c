@@ -99,12 +99,26 @@ static int rule_connect(const struct site *site, const struct scope_source *sour
 
 	if (handler->protocol != PROTOCOL_FASTCGI)
 		rc = error_at_key(site, source, "connect", "'connect' needs protocol: fastcgi");
-	else if (handler->process == PROCESS_PER_REQUEST)
-		rc = error_at_key(site, source, "process",
-			"'connect' cannot be process: per-request: its workers are started by someone else");
+	else if (handler->connect.text != NULL && config_handler_refusal(handler, handler->process) != NULL)
+		rc = error_at_key(site, source, "process", config_handler_refusal(handler, handler->process));
 	if (refuse_keys(site, source->own, own_only, "has no meaning with 'connect': the workers are started by someone else") != 0)
 		rc = -1;
 	return rc;
+}
+
+const char *config_handler_refusal(const struct handler_config *handler, enum process_mode process)
+{
+	if (handler->connect.text != NULL && process == PROCESS_PER_REQUEST)
+		return "'connect' cannot be process: per-request: its workers are started by someone else";
+	if (process != PROCESS_PERSISTENT || handler->connect.text != NULL)
+		return NULL;
+	if (handler->scripts != NULL)
+		return "'scripts' are started for each request: say process: per-request";
+	if (handler->protocol == PROTOCOL_CGI)
+		return "a CGI program answers once and ends, so it cannot be persistent; its fast ways are 'parked' and 'zygote'";
+	if (handler->protocol == PROTOCOL_STDIO)
+		return "a stdio function answers once and ends, so it cannot be persistent; its fast ways are 'parked' and 'zygote'";
+	return NULL;
 }
 
 static int rule_process(const struct site *site, const struct scope_source *source, struct handler_config *handler)
@@ -117,18 +131,9 @@ static int rule_process(const struct site *site, const struct scope_source *sour
 		handler->process = handler->protocol == PROTOCOL_FASTCGI ? PROCESS_PERSISTENT : PROCESS_PER_REQUEST;
 	if (is_written(source, "connect"))
 		return rule_connect(site, source, handler);
-	if (handler->process != PROCESS_PERSISTENT)
+	if ((int)handler->process < 0 || config_handler_refusal(handler, handler->process) == NULL)
 		return 0;
-	if (is_written(source, "scripts"))
-		return error_at_key(site, source, is_written_out ? "process" : "protocol",
-			"'scripts' are started for each request: say process: per-request");
-	if (handler->protocol == PROTOCOL_CGI)
-		return error_at_key(site, source, "process",
-			"a CGI program answers once and ends, so it cannot be persistent; its fast ways are 'parked' and 'zygote'");
-	if (handler->protocol == PROTOCOL_STDIO)
-		return error_at_key(site, source, "process",
-			"a stdio function answers once and ends, so it cannot be persistent; its fast ways are 'parked' and 'zygote'");
-	return 0;
+	return error_at_key(site, source, is_written_out ? "process" : "protocol", config_handler_refusal(handler, handler->process));
 }
 
 /* What only a stdio function has. */

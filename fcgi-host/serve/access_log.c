@@ -22,6 +22,19 @@ static struct figures *figures_of(const struct request *request)
 	return request->handler != NULL ? request->figures : request->host->unrouted;
 }
 
+/* Of a process that was started for this request and answered it. */
+static void put_spawn_parts(const struct request *request, uint64_t out[SPAWN_PARTS_COUNT])
+{
+	out[0] = FIGURES_NO_SPAN;
+	if (!request->has_usage || request->end != REQUEST_END_WHOLE || request->first_byte_ns < request->started_ns ||
+	    request->started_ns < request->granted_ns || request->output_end_ns < request->first_byte_ns)
+		return;
+	out[SPAWN_PART_START] = span_us(request->granted_ns, request->started_ns);
+	out[SPAWN_PART_FIRST_BYTE] = span_us(request->started_ns, request->first_byte_ns);
+	out[SPAWN_PART_END] = span_us(request->first_byte_ns, request->output_end_ns);
+	out[SPAWN_PART_EXIT] = request->exited_ns < request->output_end_ns ? 0 : span_us(request->output_end_ns, request->exited_ns);
+}
+
 static void add_to_figures(const struct request *request)
 {
 	uint64_t end_ns = end_of(request);
@@ -39,6 +52,7 @@ static void add_to_figures(const struct request *request)
 		.at_s = end_ns / 1000000000,
 	};
 
+	put_spawn_parts(request, outcome.spawn_us);
 	figures_add(figures_of(request), &outcome);
 	if (outcome_failure(&outcome) != FAILURE_NONE)
 		failures_add(&request->host->failures, request, &outcome);

@@ -86,9 +86,19 @@ static void add_span(struct histogram *histogram, uint64_t us)
 		histogram_add(histogram, us);
 }
 
+static void add_spawn(struct spawn_sums *sums, const uint64_t us[SPAWN_PARTS_COUNT])
+{
+	if (us[0] == FIGURES_NO_SPAN)
+		return;
+	sums->count++;
+	for (int i = 0; i < SPAWN_PARTS_COUNT; i++)
+		sums->us[i] += us[i];
+}
+
 void figures_add(struct figures *figures, const struct outcome *outcome)
 {
 	count(&figures->totals, outcome);
+	add_spawn(&figures->spawn, outcome->spawn_us);
 	/* 33 KiB that only handlers with requests need. */
 	if (figures->spans == NULL)
 		figures->spans = calloc(1, sizeof(*figures->spans));
@@ -105,6 +115,8 @@ void figures_add_ended(struct figures *figures, const struct process_usage *usag
 {
 	figures->ended.count++;
 	figures->ended.cpu_us += usage->cpu_us;
+	figures->ended.faults += usage->minor_faults + usage->major_faults;
+	figures->ended.context_switches += usage->context_switches;
 	if (usage->max_rss_kib > figures->ended.max_rss_kib)
 		figures->ended.max_rss_kib = usage->max_rss_kib;
 }

@@ -56,7 +56,18 @@ struct spans {
 };
 
 /* Per-request processes that have ended. */
-struct ended { uint64_t count, cpu_us, max_rss_kib; };
+struct ended { uint64_t count, cpu_us, max_rss_kib, faults, context_switches; };
+
+/* The life of a per-request process, in its order. */
+enum spawn_part {
+	SPAWN_PART_START,               /* from asking for it until the program runs: fork to exec */
+	SPAWN_PART_FIRST_BYTE,          /* to the first byte of its answer */
+	SPAWN_PART_END,                 /* until its output is closed */
+	SPAWN_PART_EXIT,                /* to its exit; nothing where that came first */
+	SPAWN_PARTS_COUNT
+};
+/* Sums over the requests of which all parts are known. */
+struct spawn_sums { uint64_t count, us[SPAWN_PARTS_COUNT]; };
 
 /* Does the program serve another request on a connection where it left the end of
  * an empty body unread?  php-cgi leaves it, and does. */
@@ -67,6 +78,7 @@ struct figures {
 	enum leftover_habit leftover;   /* learnt from a request that can be repeated */
 	struct totals totals;
 	struct ended ended;
+	struct spawn_sums spawn;
 	uint64_t cpu_told_us;           /* for reading.c only: the most that was ever told */
 	struct spans *spans;            /* NULL until the first request, or without memory */
 };
@@ -80,6 +92,7 @@ struct outcome {
 	uint64_t queue_us, start_us, first_byte_us, total_us;
 	uint64_t bytes_in, bytes_out;
 	uint64_t at_s;                  /* when, by the monotonic clock */
+	uint64_t spawn_us[SPAWN_PARTS_COUNT];   /* with the first NO_SPAN, none of them did */
 };
 enum failure outcome_failure(const struct outcome *outcome);
 

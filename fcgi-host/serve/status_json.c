@@ -213,6 +213,25 @@ static void put_who(struct json *json, const struct place *place, const struct p
 	json_ms(json, "longest_wait_ms", pool->longest_wait_ns / 1000);
 }
 
+/* Sums over per-request processes that have ended, so that two readings tell what
+ * lay between them. */
+static void put_spawned(struct json *json, const struct figures *figures)
+{
+	static const char *const names[] = { "start_ms", "first_byte_ms", "end_ms", "exit_ms" };
+
+	json_begin(json, "ended", '{');
+	json_u64(json, "count", figures->ended.count);
+	json_ms(json, "cpu_ms", figures->ended.cpu_us);
+	json_u64(json, "faults", figures->ended.faults);
+	json_u64(json, "context_switches", figures->ended.context_switches);
+	json_end(json, '}');
+	json_begin(json, "spawn", '{');
+	json_u64(json, "count", figures->spawn.count);
+	for (int i = 0; i < SPAWN_PARTS_COUNT; i++)
+		json_ms(json, names[i], figures->spawn.us[i]);
+	json_end(json, '}');
+}
+
 static void put_handler(struct writer *writer, const struct place *place)
 {
 	struct json *json = &writer->json;
@@ -232,6 +251,7 @@ static void put_handler(struct writer *writer, const struct place *place)
 	json_end(json, ']');
 	put_starts(json, &usage, &pool);
 	put_usage(json, place, &usage);
+	put_spawned(json, figures);
 	json_end(json, '}');
 	if (place->is_in_use && way < PROCESS_MODES_MAX &&
 	    reading_add_to_way(writer->reading, place, &usage, &writer->ways[way]) < 0)

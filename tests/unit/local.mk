@@ -10,6 +10,7 @@ UNIT_TESTS += %D%/test_budget %D%/test_pool %D%/test_worker %D%/test_socket_path
 UNIT_TESTS += %D%/test_answer %D%/test_body %D%/test_spool %D%/test_script %D%/test_listener %D%/test_notify
 UNIT_TESTS += %D%/test_tree %D%/test_address %D%/test_config %D%/test_config_print %D%/test_pattern %D%/test_route
 UNIT_TESTS += %D%/test_histogram %D%/test_rate %D%/test_json %D%/test_figures %D%/test_failures %D%/test_status_page
+UNIT_TESTS += %D%/test_latencies %D%/test_statistics %D%/test_schedule %D%/test_blocks
 check_PROGRAMS += $(UNIT_TESTS)
 TESTS += $(UNIT_TESTS)
 
@@ -99,4 +100,12 @@ tests_unit_test_pool_LDADD = $(UNIT_LIBS)
 tests_unit_test_worker_SOURCES = %D%/test_worker.c %D%/pool_fixture.c %D%/pool_fixture.h \
 	%D%/spawn_fixture.c %D%/spawn_fixture.h
 tests_unit_test_worker_LDADD = $(UNIT_LIBS)
+tests_unit_test_latencies_SOURCES = %D%/test_latencies.c
+tests_unit_test_latencies_LDADD = $(UNIT_LIBS)
+tests_unit_test_statistics_SOURCES = %D%/test_statistics.c
+tests_unit_test_statistics_LDADD = $(UNIT_LIBS)
+tests_unit_test_schedule_SOURCES = %D%/test_schedule.c
+tests_unit_test_schedule_LDADD = $(UNIT_LIBS)
+tests_unit_test_blocks_SOURCES = %D%/test_blocks.c
+tests_unit_test_blocks_LDADD = $(UNIT_LIBS)
 endif

@@ -9,7 +9,8 @@
 #include "serve/figures.h"
 
 static const struct outcome no_spans = {
-	.queue_us = FIGURES_NO_SPAN, .start_us = FIGURES_NO_SPAN, .first_byte_us = FIGURES_NO_SPAN, .total_us = FIGURES_NO_SPAN };
+	.queue_us = FIGURES_NO_SPAN, .start_us = FIGURES_NO_SPAN, .first_byte_us = FIGURES_NO_SPAN, .total_us = FIGURES_NO_SPAN,
+	.spawn_us = { FIGURES_NO_SPAN } };
 
 static void add(struct figures *figures, enum request_end end, unsigned status)
 {
@@ -129,11 +130,32 @@ static void usage_adds_up_and_memory_is_the_most(void **state)
 	struct figures *figures = figures_new();
 
 	(void)state;
-	figures_add_ended(figures, &(struct process_usage){ .cpu_us = 5, .max_rss_kib = 900 });
+	figures_add_ended(figures, &(struct process_usage){ .cpu_us = 5, .max_rss_kib = 900, .minor_faults = 40,
+		.major_faults = 1, .context_switches = 3 });
 	figures_add_ended(figures, &(struct process_usage){ .cpu_us = 6, .max_rss_kib = 800 });
 	assert_int_equal(figures->ended.count, 2);
 	assert_int_equal(figures->ended.cpu_us, 11);
 	assert_int_equal(figures->ended.max_rss_kib, 900);
+	assert_int_equal(figures->ended.faults, 41);
+	assert_int_equal(figures->ended.context_switches, 3);
+	figures_unref(&figures);
+}
+
+static void the_parts_of_a_process_are_summed_or_left_out_together(void **state)
+{
+	struct figures *figures = figures_new();
+	struct outcome outcome = no_spans;
+
+	(void)state;
+	figures_add(figures, &outcome);
+	assert_int_equal(figures->spawn.count, 0);
+	for (uint64_t i = 0; i < SPAWN_PARTS_COUNT; i++)
+		outcome.spawn_us[i] = 10 + i;
+	figures_add(figures, &outcome);
+	figures_add(figures, &outcome);
+	assert_int_equal(figures->spawn.count, 2);
+	assert_int_equal(figures->spawn.us[SPAWN_PART_START], 20);
+	assert_int_equal(figures->spawn.us[SPAWN_PART_EXIT], 26);
 	figures_unref(&figures);
 }
 
@@ -159,6 +181,7 @@ int main(void)
 		cmocka_unit_test(each_request_is_one_kind_of_failure_at_most),
 		cmocka_unit_test(bytes_and_rates_add_up),
 		cmocka_unit_test(usage_adds_up_and_memory_is_the_most),
+		cmocka_unit_test(the_parts_of_a_process_are_summed_or_left_out_together),
 		cmocka_unit_test(the_last_reference_frees),
 	};
 
