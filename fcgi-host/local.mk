@@ -8,9 +8,10 @@ include fcgi-host/config/local.mk
 include fcgi-host/route/local.mk
 include fcgi-host/process/local.mk
 include fcgi-host/serve/local.mk
+include fcgi-host/compare/local.mk
 include fcgi-host/cli/local.mk
 
-FCGI_HOST_LIBS = fcgi-host/libfcgihost.a $(LIBUV_LIBS) $(YAML_LIBS) $(JSON_LIBS)
+FCGI_HOST_LIBS = fcgi-host/libfcgihost.a $(LIBUV_LIBS) $(YAML_LIBS) $(JSON_LIBS) $(NCURSES_LIBS) -lm
 
 sbin_PROGRAMS += %D%/fcgi-host
 %C%_fcgi_host_SOURCES = %D%/main.c

@@ -17,7 +17,9 @@ static const struct command commands[] = {
 	{ "bridge", cli_bridge, CLI_BRIDGE_USAGE },
 	{ "reload", cli_reload, CLI_RELOAD_USAGE },
 	{ "status", cli_status, CLI_STATUS_USAGE },
+	{ "top", cli_top, CLI_TOP_USAGE },
 	{ "call", cli_call, CLI_CALL_USAGE },
+	{ "compare", cli_compare, CLI_COMPARE_USAGE },
 	{ "check", cli_check, CLI_CHECK_USAGE },
 	{ "routes", cli_routes, CLI_ROUTES_USAGE },
 	{ NULL, NULL, NULL }

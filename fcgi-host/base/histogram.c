@@ -39,6 +39,7 @@ void histogram_add(struct histogram *histogram, uint64_t us)
 {
 	widen(histogram, us, us);
 	histogram->count++;
+	histogram->sum_us += us;
 	histogram->counts[bucket_of(us)]++;
 }
 
@@ -48,6 +49,7 @@ void histogram_merge(struct histogram *into, const struct histogram *from)
 		return;
 	widen(into, from->min_us, from->max_us);
 	into->count += from->count;
+	into->sum_us += from->sum_us;
 	for (size_t i = 0; i < HISTOGRAM_BUCKETS; i++)
 		into->counts[i] += from->counts[i];
 }
@@ -100,4 +102,18 @@ uint64_t histogram_percentile(const struct histogram *histogram, double percent)
 
 	histogram_percentiles(histogram, &percent, 1, &us);
 	return us;
+}
+
+void histogram_below_powers(const struct histogram *histogram, unsigned first_bits, size_t count, uint64_t *below_out)
+{
+	size_t bucket = 0;
+	uint64_t passed = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		size_t end = bucket_of((uint64_t)1 << (first_bits + i));
+
+		for (; bucket < end; bucket++)
+			passed += histogram->counts[bucket];
+		below_out[i] = passed;
+	}
 }

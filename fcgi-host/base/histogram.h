@@ -22,6 +22,7 @@ enum {
 struct histogram {
 	uint64_t count;
 	uint64_t min_us, max_us;        /* exact; of nothing while count is 0 */
+	uint64_t sum_us;                /* exact */
 	uint64_t counts[HISTOGRAM_BUCKETS];
 };
 
@@ -33,5 +34,9 @@ void histogram_merge(struct histogram *into, const struct histogram *from);
  * ascends. */
 void histogram_percentiles(const struct histogram *histogram, const double *percents, size_t count, uint64_t *us_out);
 uint64_t histogram_percentile(const struct histogram *histogram, double percent);
+
+/* How many are below 2^first_bits, 2^(first_bits + 1), … microseconds: exact,
+ * since powers of two are where the parts begin.  Up to HISTOGRAM_VALUE_BITS. */
+void histogram_below_powers(const struct histogram *histogram, unsigned first_bits, size_t count, uint64_t *below_out);
 
 #endif

@@ -75,6 +75,12 @@ void json_u64(struct json *json, const char *name, uint64_t value)
 	put_u64(json, value, 1);
 }
 
+void json_number(struct json *json, const char *name, const char *digits)
+{
+	put_name(json, name);
+	put(json, digits, strlen(digits));
+}
+
 void json_bool(struct json *json, const char *name, bool value)
 {
 	put_name(json, name);

@@ -28,6 +28,7 @@ void json_begin(struct json *json, const char *name, char bracket);     /* '{' o
 void json_end(struct json *json, char bracket);                         /* '}' or ']' */
 void json_str(struct json *json, const char *name, const char *value);  /* NULL: null */
 void json_u64(struct json *json, const char *name, uint64_t value);
+void json_number(struct json *json, const char *name, const char *digits);      /* as JSON writes numbers */
 void json_bool(struct json *json, const char *name, bool value);
 void json_null(struct json *json, const char *name);
 void json_ms(struct json *json, const char *name, uint64_t us);         /* as 12.345 */

@@ -10,4 +10,6 @@ fcgi_host_libfcgihost_a_SOURCES += \
 	%D%/lines.c %D%/lines.h \
 	%D%/log.c %D%/log.h \
 	%D%/loop.c %D%/loop.h \
+	%D%/tcp.c %D%/tcp.h \
+	%D%/rate.c %D%/rate.h \
 	%D%/text.c %D%/text.h

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/loop.h"
+#include "base/tcp.h"
 #include "config/config.h"
 #include "serve/listener.h"
 
@@ -28,6 +29,7 @@
 enum {
 	WINDOW_BYTES = 64 * 1024,       /* in each direction of a connection */
 	RETRY_MS = 20,                  /* while the host starts */
+	ACCEPT_RETRY_MS = 1000,         /* when there is no descriptor, and the shortage is somebody else's */
 	START_WAIT_MS = 10000,          /* for a host that we started to listen */
 };
 
@@ -38,6 +40,7 @@ struct bridge {
 	const struct config *config;
 	struct loop *loop;
 	struct watch *listen_watch;     /* NULL once it is told to stop */
+	struct timer *accept_timer;
 	struct tunnel *tunnels;
 	pid_t started;                  /* the host that we started; 0: none */
 };
@@ -48,6 +51,7 @@ struct tunnel {
 	int fds[SIDES];                 /* fds[SIDE_HOST] is -1 until the host is there */
 	struct watch *watches[SIDES];
 	struct bytes from[SIDES];       /* read from that side, for the other */
+	bool is_connecting;             /* to the host */
 	bool has_ended[SIDES];          /* nothing more comes from that side */
 	bool is_shut[SIDES];            /* nothing more goes to that side */
 	struct timer *retry_timer;
@@ -57,6 +61,7 @@ struct tunnel {
 
 static void on_front(void *ctx, int events);
 static void on_host(void *ctx, int events);
+static void on_connected(struct tunnel *tunnel);
 
 static void tunnel_close(struct tunnel *tunnel)
 {
@@ -95,6 +100,8 @@ static void set_events(struct tunnel *tunnel, enum side side)
 		events |= WATCH_READ;
 	if (out->len > 0)
 		events |= WATCH_WRITE;
+	if (side == SIDE_HOST && tunnel->is_connecting)
+		events = WATCH_WRITE;
 	watch_set(tunnel->watches[side], events);
 }
 
@@ -133,7 +140,7 @@ static int push(struct tunnel *tunnel, enum side side)
 	struct bytes *out = &tunnel->from[other];
 	ssize_t n;
 
-	if (tunnel->fds[side] < 0)
+	if (tunnel->fds[side] < 0 || (side == SIDE_HOST && tunnel->is_connecting))
 		return 0;
 	if (out->len > 0) {
 		n = send(tunnel->fds[side], bytes_data(out), out->len, MSG_NOSIGNAL);
@@ -171,7 +178,12 @@ static void on_front(void *ctx, int events)
 
 static void on_host(void *ctx, int events)
 {
-	move_bytes(ctx, SIDE_HOST, events);
+	struct tunnel *tunnel = ctx;
+
+	if (tunnel->is_connecting)
+		on_connected(tunnel);
+	else
+		move_bytes(tunnel, SIDE_HOST, events);
 }
 
 /* The host. */
@@ -205,49 +217,86 @@ static void start_host(struct bridge *bridge)
 	}
 }
 
-static int connect_host(const struct bridge *bridge)
+/* Never waits: a full backlog of a unix socket is EAGAIN, one of a port shows as
+ * a connection that is not made yet. */
+static int connect_host(const struct bridge *bridge, bool *is_connecting_out)
 {
 	const struct address *address = &bridge->config->listen[0].address;
-	/* A unix socket with a full backlog refuses at once, instead of making all wait. */
-	int flags = address->sockaddr.ss_family == AF_UNIX ? SOCK_NONBLOCK : 0;
-	int fd = socket(address->sockaddr.ss_family, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
+	int fd = socket(address->sockaddr.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int errnum;
 
 	if (fd < 0)
 		return -1;
-	if (connect(fd, (const struct sockaddr *)&address->sockaddr, address->sockaddr_len) < 0) {
-		int errnum = errno;
+	tcp_tune(fd);
+	*is_connecting_out = false;
+	if (connect(fd, (const struct sockaddr *)&address->sockaddr, address->sockaddr_len) == 0)
+		return fd;
+	errnum = errno;
+	*is_connecting_out = errnum == EINPROGRESS;
+	if (*is_connecting_out)
+		return fd;
+	close(fd);
+	errno = errnum;
+	return -1;
+}
 
-		close(fd);
-		errno = errnum;
-		return -1;
+static uint64_t waited_ms(const struct tunnel *tunnel)
+{
+	return (clock_monotonic_ns() - tunnel->begun_ns) / 1000000;
+}
+
+static void connect_again(struct tunnel *tunnel, int errnum)
+{
+	if (waited_ms(tunnel) >= START_WAIT_MS) {
+		log_message(LOG_LEVEL_ERROR, "bridge", "no host at %s: %s", tunnel->bridge->config->listen[0].address.text, strerror(errnum));
+		tunnel_close(tunnel);
+		return;
 	}
-	return fd;
+	if (errnum == ENOENT || errnum == ECONNREFUSED)
+		start_host(tunnel->bridge);
+	timer_set(tunnel->retry_timer, RETRY_MS);
+}
+
+static void on_connected(struct tunnel *tunnel)
+{
+	int errnum = 0;
+	socklen_t len = sizeof(errnum);
+
+	getsockopt(tunnel->fds[SIDE_HOST], SOL_SOCKET, SO_ERROR, &errnum, &len);
+	tunnel->is_connecting = false;
+	timer_clear(tunnel->retry_timer);
+	if (errnum == 0) {
+		move_bytes(tunnel, SIDE_FRONT, 0);
+		return;
+	}
+	watch_close(&tunnel->watches[SIDE_HOST], &tunnel->fds[SIDE_HOST]);
+	connect_again(tunnel, errnum);
 }
 
 static void try_connect(void *ctx)
 {
 	struct tunnel *tunnel = ctx;
-	struct bridge *bridge = tunnel->bridge;
-	uint64_t waited_ms = (clock_monotonic_ns() - tunnel->begun_ns) / 1000000;
-	int fd = connect_host(bridge);
+	uint64_t waited = waited_ms(tunnel);
+	int fd;
 
-	if (fd < 0 && waited_ms >= START_WAIT_MS) {
-		log_message(LOG_LEVEL_ERROR, "bridge", "no host at %s: %s", bridge->config->listen[0].address.text, strerror(errno));
-		tunnel_close(tunnel);
+	if (tunnel->is_connecting) {
+		connect_again(tunnel, ETIMEDOUT);
 		return;
 	}
+	fd = connect_host(tunnel->bridge, &tunnel->is_connecting);
 	if (fd < 0) {
-		if (errno == ENOENT || errno == ECONNREFUSED)
-			start_host(bridge);
-		timer_set(tunnel->retry_timer, RETRY_MS);
+		connect_again(tunnel, errno);
 		return;
 	}
 	tunnel->fds[SIDE_HOST] = fd;
-	tunnel->watches[SIDE_HOST] = watch_new(bridge->loop, fd, on_host, tunnel, NULL);
-	if (tunnel->watches[SIDE_HOST] == NULL)
+	tunnel->watches[SIDE_HOST] = watch_new(tunnel->bridge->loop, fd, on_host, tunnel, NULL);
+	if (tunnel->watches[SIDE_HOST] == NULL) {
 		tunnel_close(tunnel);
-	else
-		move_bytes(tunnel, SIDE_FRONT, 0);
+		return;
+	}
+	if (tunnel->is_connecting)
+		timer_set(tunnel->retry_timer, waited < START_WAIT_MS ? START_WAIT_MS - waited : 0);
+	move_bytes(tunnel, SIDE_FRONT, 0);
 }
 
 /* The web server. */
@@ -289,8 +338,18 @@ static void on_connection(void *ctx, int events)
 	while ((fd = accept4(STDIN_FILENO, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
 		tunnel_open(bridge, fd);
 	/* Out of descriptors: a connection that closes gives some back. */
-	if ((errno == EMFILE || errno == ENFILE) && bridge->listen_watch != NULL && bridge->tunnels != NULL)
+	if ((errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) && bridge->listen_watch != NULL) {
 		watch_set(bridge->listen_watch, 0);
+		timer_set(bridge->accept_timer, ACCEPT_RETRY_MS);
+	}
+}
+
+static void on_accept_time(void *ctx)
+{
+	struct bridge *bridge = ctx;
+
+	if (bridge->listen_watch != NULL)
+		watch_set(bridge->listen_watch, WATCH_READ);
 }
 
 /* Apache stops us in every restart: what has been taken is brought to its end. */
@@ -314,8 +373,9 @@ static int run(struct bridge *bridge, struct err *err)
 	bridge->loop = loop_new(err);
 	if (bridge->loop == NULL)
 		return -1;
+	bridge->accept_timer = timer_new(bridge->loop, on_accept_time, bridge);
 	bridge->listen_watch = watch_new(bridge->loop, STDIN_FILENO, on_connection, bridge, err);
-	if (bridge->listen_watch == NULL)
+	if (bridge->listen_watch == NULL || bridge->accept_timer == NULL)
 		return -1;
 	watch_set(bridge->listen_watch, WATCH_READ);
 	uv_signal_init(loop_uv(bridge->loop), &term);
@@ -327,6 +387,7 @@ static int run(struct bridge *bridge, struct err *err)
 	uv_close((uv_handle_t *)&term, NULL);
 	uv_close((uv_handle_t *)&usr1, NULL);
 	watch_free(&bridge->listen_watch);
+	timer_free(&bridge->accept_timer);
 	loop_free(&bridge->loop);
 	return 0;
 }

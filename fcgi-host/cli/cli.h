@@ -12,17 +12,24 @@ enum { EXIT_FINE = 0, EXIT_MISTAKE = 1, EXIT_USAGE = 2 };
 #define CLI_BRIDGE_USAGE "[-c FILE]"
 #define CLI_RELOAD_USAGE "[-c FILE]"
 #define CLI_STATUS_USAGE "[-c FILE] [--json]"
+#define CLI_TOP_USAGE "[-c FILE]"
 #define CLI_CHECK_USAGE "[-c FILE] [--print]"
 #define CLI_ROUTES_USAGE "[-c FILE] [METHOD URL]"
 #define CLI_CALL_USAGE "[-c FILE | --connect ADDRESS] [-i] [-X METHOD] [-H 'Name: value'] [-d BODY | -d @FILE] PATH"
+#define CLI_COMPARE_USAGE "[-c FILE] [-n REQUESTS] [--blocks N] [--concurrency N] [--rate N] [-X METHOD] [-H 'Name: value'] " \
+	"[-d BODY | -d @FILE] [--path PATH] [--status N] [--timeout SECONDS] [--no-keep] [--ways LIST] [--baseline WAY] " \
+	"[--via nginx|apache] [--native URL] [--url URL] [--connect ADDRESS] [--json | --csv] [--html FILE] " \
+	"[HANDLER | --command COMMAND [--protocol PROTOCOL] | --suite FILE]"
 
 int cli_serve(int argc, char **argv);
 int cli_bridge(int argc, char **argv);
 int cli_reload(int argc, char **argv);
 int cli_status(int argc, char **argv);
+int cli_top(int argc, char **argv);
 int cli_check(int argc, char **argv);
 int cli_routes(int argc, char **argv);
 int cli_call(int argc, char **argv);
+int cli_compare(int argc, char **argv);
 
 struct bytes;
 struct config;

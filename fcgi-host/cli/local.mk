@@ -7,7 +7,11 @@ fcgi_host_libfcgihost_a_SOURCES += \
 	%D%/check.c \
 	%D%/cli.h \
 	%D%/common.c \
+	%D%/compare.c %D%/compare_plan.c %D%/compare_plan.h \
+	%D%/members.c %D%/members.h \
 	%D%/reload.c \
 	%D%/routes.c \
 	%D%/serve.c \
-	%D%/status.c
+	%D%/status.c \
+	%D%/top.c \
+	%D%/top_screen.c %D%/top_screen.h

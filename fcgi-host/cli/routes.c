@@ -59,11 +59,18 @@ struct row {
 
 static void fill_row(struct row *row, const struct config *config, const struct route_config *route)
 {
-	const struct handler_config *handler = &config->handlers[route->handler];
+	const struct handler_config *handler;
 
 	row->cells[0] = route->host == NULL ? "*" : route->host;
 	row->cells[1] = methods_of(route, row->methods, sizeof(row->methods));
 	row->cells[2] = route->path;
+	if (route->builtin != BUILTIN_NONE) {
+		row->cells[3] = config_builtin_name(route->builtin);
+		row->cells[4] = "builtin";
+		row->cells[5] = "-";
+		return;
+	}
+	handler = &config->handlers[route->handler];
 	row->cells[3] = handler->name;
 	row->cells[4] = handler->connect.text != NULL ? "connect" : config_process_name(handler->process);
 	row->cells[5] = program_of(handler, row->program, sizeof(row->program));
@@ -143,8 +150,10 @@ static void print_others(const struct config *config, const struct question *que
 		if (is_first)
 			puts("others that match:");
 		is_first = false;
-		printf("  %s%s%s (line %u), handler %s: ", other->path, other->host != NULL ? " on " : "",
-			other->host != NULL ? other->host : "", other->line, config->handlers[other->handler].name);
+		printf("  %s%s%s (line %u), %s %s: ", other->path, other->host != NULL ? " on " : "",
+			other->host != NULL ? other->host : "", other->line,
+			other->builtin != BUILTIN_NONE ? "builtin" : "handler",
+			other->builtin != BUILTIN_NONE ? config_builtin_name(other->builtin) : config->handlers[other->handler].name);
 		print_why_not(winner, other, question->method);
 		putchar('\n');
 	}
@@ -162,18 +171,26 @@ static void print_why(const struct route_match *match)
 		route->host != NULL ? ", for this host" : "");
 }
 
+static void print_handler(const struct handler_config *handler)
+{
+	char program[CELL_BYTES];
+
+	printf("  handler       %s (%s, %s)\n", handler->name, config_protocol_name(handler->protocol),
+		handler->connect.text != NULL ? "connect" : config_process_name(handler->process));
+	printf("  program       %s\n", program_of(handler, program, sizeof(program)));
+}
+
 static void print_winner(const struct config *config, const struct question *question, const struct route_match *match)
 {
 	const struct route_config *route = match->route;
-	const struct handler_config *handler = &config->handlers[route->handler];
-	char program[CELL_BYTES];
 
 	printf("%s %s: %s%s%s (line %u)\n", question->method, question->url, route->path, route->host != NULL ? " on " : "",
 		route->host != NULL ? route->host : "", route->line);
 	print_why(match);
-	printf("  handler       %s (%s, %s)\n", handler->name, config_protocol_name(handler->protocol),
-		handler->connect.text != NULL ? "connect" : config_process_name(handler->process));
-	printf("  program       %s\n", program_of(handler, program, sizeof(program)));
+	if (route->builtin != BUILTIN_NONE)
+		printf("  builtin       %s\n", config_builtin_name(route->builtin));
+	else
+		print_handler(&config->handlers[route->handler]);
 	printf("  SCRIPT_NAME   %.*s\n", (int)match->script_name_len, question->path);
 	printf("  PATH_INFO     %s\n", question->path + match->script_name_len);
 	for (size_t i = 0; i < match->params_count; i++) {

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "config/config.h"
+#include "process/socket_folder.h"
 #include "process/spawn.h"
 #include "serve/host.h"
 #include "serve/identity.h"
@@ -91,16 +92,21 @@ static int start(struct config *config, struct config_report *report, const stru
 {
 	struct err err;
 	bool may_start = geteuid() == 0 || identity_check_handlers(config, &err) == 0;
-	struct spawner *spawner = may_start ? spawner_fork(config, &err) : NULL;
+	static char folder[SOCKET_FOLDER_BYTES];
+	struct spawn_cleanup cleanup = { .folder = folder, .has_sockets = inherited->count == 0 };
+	struct spawner *spawner = NULL;
 
+	if (may_start && socket_folder_make(folder, &config->user, &err) == 0)
+		spawner = spawner_fork(config, &cleanup, &err);
 	if (spawner == NULL || open_log(config, report, &err) < 0) {
 		fprintf(stderr, "fcgi-host: %s\n", err.text);
 		if (spawner != NULL)
 			spawner_free(&spawner);
+		socket_folder_remove(folder);
 		config_free(&config);
 		return EXIT_MISTAKE;
 	}
-	return host_run(config, spawner, inherited);
+	return host_run(config, spawner, folder, inherited);
 }
 
 int cli_serve(int argc, char **argv)

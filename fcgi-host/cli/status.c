@@ -5,15 +5,15 @@
 #include "cli/cli.h"
 
 #include "base/bytes.h"
+#include "cli/members.h"
 #include "config/config.h"
 
 #include <getopt.h>
 #include <inttypes.h>
-#include <json-c/json.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { ANSWER_MAX_BYTES = 64 * 1024 * 1024, SPAN_BYTES = 32, NAME_MIN_COLUMNS = 7 };
+enum { NAME_MIN_COLUMNS = 7 };
 
 static const struct option options[] = {
 	{ "config", required_argument, NULL, 'c' },
@@ -21,94 +21,34 @@ static const struct option options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-/* Members; of another version of the host, some may not be there. */
-
-static struct json_object *member(struct json_object *of, const char *name)
-{
-	struct json_object *value = NULL;
-
-	json_object_object_get_ex(of, name, &value);
-	return value;
-}
-
-static uint64_t number(struct json_object *of, const char *name)
-{
-	return (uint64_t)json_object_get_int64(member(of, name));
-}
-
-static const char *text(struct json_object *of, const char *name)
-{
-	struct json_object *value = member(of, name);
-
-	return value == NULL ? "-" : json_object_get_string(value);
-}
-
-static size_t length(struct json_object *array)
-{
-	return json_object_is_type(array, json_type_array) ? json_object_array_length(array) : 0;
-}
-
-/* "0.42ms", "12.3s", "5m07s", "3h20m", "4d02h"; "-" where there is none. */
-static const char *span(struct json_object *of, const char *name, char out[SPAN_BYTES])
-{
-	struct json_object *value = member(of, name);
-	double ms = json_object_get_double(value);
-	unsigned long long s = (unsigned long long)(ms / 1000);
-
-	if (value == NULL)
-		snprintf(out, SPAN_BYTES, "-");
-	else if (ms < 1000)
-		snprintf(out, SPAN_BYTES, ms < 10 ? "%.2fms" : "%.0fms", ms);
-	else if (s < 60)
-		snprintf(out, SPAN_BYTES, "%.1fs", ms / 1000);
-	else if (s < 3600)
-		snprintf(out, SPAN_BYTES, "%llum%02llus", s / 60, s % 60);
-	else if (s < 86400)
-		snprintf(out, SPAN_BYTES, "%lluh%02llum", s / 3600, s / 60 % 60);
-	else
-		snprintf(out, SPAN_BYTES, "%llud%02lluh", s / 86400, s / 3600 % 24);
-	return out;
-}
-
-static const char *memory(struct json_object *of, const char *name, char out[SPAN_BYTES])
-{
-	struct json_object *value = member(of, name);
-
-	if (value == NULL)
-		snprintf(out, SPAN_BYTES, "-");
-	else
-		snprintf(out, SPAN_BYTES, "%.1fMiB", json_object_get_double(value) / 1024);
-	return out;
-}
-
 /* Tables. */
 
 static void print_host(struct json_object *host)
 {
 	struct json_object *listeners = member(host, "listeners");
-	char uptime[SPAN_BYTES];
+	char uptime[MEMBER_TEXT_BYTES];
 
-	printf("fcgi-host %s, pid %s, %s for %s, %s\n", text(host, "version"), text(host, "pid"), text(host, "state"),
-		span(host, "uptime_ms", uptime), text(host, "config"));
-	for (size_t i = 0; i < length(listeners); i++) {
+	printf("fcgi-host %s, pid %s, %s for %s, %s\n", member_text(host, "version"), member_text(host, "pid"), member_text(host, "state"),
+		member_span(host, "uptime_ms", uptime), member_text(host, "config"));
+	for (size_t i = 0; i < members_count(listeners); i++) {
 		struct json_object *listener = json_object_array_get_idx(listeners, i);
 
-		printf("  %s: %s, backlog %s\n", text(listener, "address"), text(listener, "state"), text(listener, "backlog"));
+		printf("  %s: %s, backlog %s\n", member_text(listener, "address"), member_text(listener, "state"), member_text(listener, "backlog"));
 	}
-	printf("  %s connections, %s processes", text(host, "connections"), text(host, "processes"));
-	if (number(host, "max_processes") > 0)
-		printf(" of %s", text(host, "max_processes"));
-	printf(", reloaded %s times%s, %s log lines dropped, %s requests without a handler\n", text(host, "reloads"),
+	printf("  %s connections, %s processes", member_text(host, "connections"), member_text(host, "processes"));
+	if (member_number(host, "max_processes") > 0)
+		printf(" of %s", member_text(host, "max_processes"));
+	printf(", reloaded %s times%s, %s log lines dropped, %s requests without a handler\n", member_text(host, "reloads"),
 		json_object_get_boolean(member(host, "reloading")) ? " and reloading now" : "",
-		text(host, "log_lines_dropped"), text(member(host, "unrouted"), "requests"));
+		member_text(host, "log_lines_dropped"), member_text(member(host, "unrouted"), "requests"));
 }
 
 static int name_columns(struct json_object *handlers)
 {
 	size_t columns = NAME_MIN_COLUMNS;
 
-	for (size_t i = 0; i < length(handlers); i++) {
-		size_t len = strlen(text(json_object_array_get_idx(handlers, i), "name"));
+	for (size_t i = 0; i < members_count(handlers); i++) {
+		size_t len = strlen(member_text(json_object_array_get_idx(handlers, i), "name"));
 
 		columns = len > columns ? len : columns;
 	}
@@ -119,35 +59,35 @@ static const char *process_of(struct json_object *handler)
 {
 	if (json_object_get_boolean(member(handler, "retired")))
 		return "retired";
-	return member(handler, "connect") != NULL ? "connect" : text(handler, "process");
+	return member(handler, "connect") != NULL ? "connect" : member_text(handler, "process");
 }
 
 static void print_handler(struct json_object *handler, int columns)
 {
 	struct json_object *processes = member(handler, "processes"), *totals = member(handler, "totals");
 	struct json_object *latency = member(handler, "latency_ms");
-	char p50[SPAN_BYTES], p95[SPAN_BYTES], p99[SPAN_BYTES], next[SPAN_BYTES];
+	char p50[MEMBER_TEXT_BYTES], p95[MEMBER_TEXT_BYTES], p99[MEMBER_TEXT_BYTES], next[MEMBER_TEXT_BYTES];
 
-	printf("%-*s %-11s %4s %4s %5s %4s %4s %5s %9s %7" PRIu64 " %8s %8s %8s %8s %8s\n", columns, text(handler, "name"),
-		process_of(handler), text(processes, "idle"), text(processes, "busy"), text(processes, "starting"),
-		text(processes, "stopping"), text(member(member(handler, "configured"), "workers"), "max"),
-		text(handler, "waiting"), text(totals, "requests"), number(totals, "5xx") + number(totals, "broken"),
-		text(handler, "restarts"), span(latency, "p50", p50), span(latency, "p95", p95), span(latency, "p99", p99),
-		span(handler, "next_try_ms", next));
+	printf("%-*s %-11s %4s %4s %5s %4s %4s %5s %9s %7" PRIu64 " %8s %8s %8s %8s %8s\n", columns, member_text(handler, "name"),
+		process_of(handler), member_text(processes, "idle"), member_text(processes, "busy"), member_text(processes, "starting"),
+		member_text(processes, "stopping"), member_text(member(member(handler, "configured"), "workers"), "max"),
+		member_text(handler, "waiting"), member_text(totals, "requests"), member_number(totals, "5xx") + member_number(totals, "broken"),
+		member_text(handler, "restarts"), member_span(latency, "p50", p50), member_span(latency, "p95", p95), member_span(latency, "p99", p99),
+		member_span(handler, "next_try_ms", next));
 }
 
 static void print_processes(struct json_object *handler, int columns)
 {
 	struct json_object *list = member(handler, "process_list");
-	char age[SPAN_BYTES], request_age[SPAN_BYTES], cpu[SPAN_BYTES], rss[SPAN_BYTES];
+	char age[MEMBER_TEXT_BYTES], request_age[MEMBER_TEXT_BYTES], cpu[MEMBER_TEXT_BYTES], rss[MEMBER_TEXT_BYTES];
 
-	for (size_t i = 0; i < length(list); i++) {
+	for (size_t i = 0; i < members_count(list); i++) {
 		struct json_object *process = json_object_array_get_idx(list, i);
 
-		printf("%-*s %7s %-8s %8s %8s %8s %10s %8s %s\n", columns, text(handler, "name"), text(process, "pid"),
-			text(process, "state"), span(process, "age_ms", age), text(process, "requests"),
-			span(process, "cpu_ms", cpu), memory(process, "rss_kib", rss),
-			span(process, "request_age_ms", request_age), text(process, "request"));
+		printf("%-*s %7s %-8s %8s %8s %8s %10s %8s %s\n", columns, member_text(handler, "name"), member_text(process, "pid"),
+			member_text(process, "state"), member_span(process, "age_ms", age), member_text(process, "requests"),
+			member_span(process, "cpu_ms", cpu), member_memory(process, "rss_kib", rss),
+			member_span(process, "request_age_ms", request_age), member_text(process, "request"));
 	}
 }
 
@@ -159,27 +99,35 @@ static void print_tables(struct json_object *host)
 	print_host(host);
 	printf("\n%-*s %-11s %4s %4s %5s %4s %4s %5s %9s %7s %8s %8s %8s %8s %8s\n", columns, "HANDLER", "PROCESS",
 		"IDLE", "BUSY", "START", "STOP", "MAX", "WAIT", "REQUESTS", "ERRORS", "RESTARTS", "P50", "P95", "P99", "NEXT TRY");
-	for (size_t i = 0; i < length(handlers); i++)
+	for (size_t i = 0; i < members_count(handlers); i++)
 		print_handler(json_object_array_get_idx(handlers, i), columns);
 	printf("\n%-*s %7s %-8s %8s %8s %8s %10s %8s %s\n", columns, "HANDLER", "PID", "STATE", "AGE", "REQUESTS", "CPU", "MEMORY",
 		"SINCE", "REQUEST");
-	for (size_t i = 0; i < length(handlers); i++)
+	for (size_t i = 0; i < members_count(handlers); i++)
 		print_processes(json_object_array_get_idx(handlers, i), columns);
 }
 
-static int print(struct bytes *answer, bool is_json, struct err *err)
+static int print_json(const char *file, struct err *err)
 {
-	struct json_object *host;
+	struct bytes answer;
+	int status;
 
-	if (answer->len < 2 || bytes_data(answer)[0] != '{' || bytes_append(answer, "", 1) < 0)
-		return err_set(err, "the host answers: %.*s", (int)answer->len, (const char *)bytes_data(answer));
-	if (is_json) {
-		fputs((const char *)bytes_data(answer), stdout);
-		return 0;
-	}
-	host = json_tokener_parse((const char *)bytes_data(answer));
+	bytes_init(&answer, STATUS_MAX_BYTES);
+	status = cli_ask(file, "status\n", &answer, err);
+	if (status == 0 && bytes_data(&answer)[0] != '{')
+		status = err_set(err, "the host answers: %.*s", (int)answer.len, (const char *)bytes_data(&answer));
+	else if (status == 0)
+		fwrite(bytes_data(&answer), 1, answer.len, stdout);
+	bytes_fini(&answer);
+	return status;
+}
+
+static int print(const char *file, struct err *err)
+{
+	struct json_object *host = members_ask(file, err);
+
 	if (host == NULL)
-		return err_set(err, "the answer of the host is no JSON");
+		return -1;
 	print_tables(host);
 	json_object_put(host);
 	return 0;
@@ -189,9 +137,8 @@ int cli_status(int argc, char **argv)
 {
 	const char *file = config_default_file();
 	bool is_json = false;
-	struct bytes answer;
 	struct err err;
-	int option, status = EXIT_FINE;
+	int option;
 
 	while ((option = getopt_long(argc, argv, "c:", options, NULL)) != -1) {
 		if (option == 'c')
@@ -203,11 +150,8 @@ int cli_status(int argc, char **argv)
 	}
 	if (optind != argc)
 		return cli_usage("status", CLI_STATUS_USAGE);
-	bytes_init(&answer, ANSWER_MAX_BYTES + 1);
-	if (cli_ask(file, "status\n", &answer, &err) < 0 || print(&answer, is_json, &err) < 0) {
-		fprintf(stderr, "fcgi-host status: %s\n", err.text);
-		status = EXIT_MISTAKE;
-	}
-	bytes_fini(&answer);
-	return status;
+	if ((is_json ? print_json(file, &err) : print(file, &err)) == 0)
+		return EXIT_FINE;
+	fprintf(stderr, "fcgi-host status: %s\n", err.text);
+	return EXIT_MISTAKE;
 }

@@ -173,3 +173,44 @@ bool prefix_contains(const struct prefix *prefix, const struct sockaddr *peer)
 		return false;
 	return rest == 0 || ((bytes[whole] ^ prefix->address[whole]) >> (8 - rest)) == 0;
 }
+
+int peer_parse(const char *text, struct sockaddr_storage *out)
+{
+	struct sockaddr_in *sin = (struct sockaddr_in *)out;
+	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)out;
+	char host[INET6_ADDRSTRLEN];
+	size_t len = strcspn(text, "%");
+
+	*out = (struct sockaddr_storage){ 0 };
+	if (len >= sizeof(host))
+		return -1;
+	snprintf(host, sizeof(host), "%.*s", (int)len, text);
+	if (inet_pton(AF_INET, host, &sin->sin_addr) == 1) {
+		out->ss_family = AF_INET;
+		return 0;
+	}
+	if (inet_pton(AF_INET6, host, &sin6->sin6_addr) != 1)
+		return -1;
+	out->ss_family = AF_INET6;
+	return 0;
+}
+
+bool prefixes_contain(const struct prefixes *prefixes, const struct sockaddr *peer)
+{
+	for (size_t i = 0; i < prefixes->count; i++)
+		if (prefix_contains(&prefixes->list[i], peer))
+			return true;
+	return false;
+}
+
+static struct prefix private_list[] = {
+	{ AF_INET, { 127 }, 8 },
+	{ AF_INET, { 10 }, 8 },
+	{ AF_INET, { 172, 16 }, 12 },
+	{ AF_INET, { 192, 168 }, 16 },
+	{ AF_INET, { 169, 254 }, 16 },
+	{ AF_INET6, { [15] = 1 }, 128 },
+	{ AF_INET6, { 0xfc }, 7 },
+	{ AF_INET6, { 0xfe, 0x80 }, 10 },
+};
+const struct prefixes private_prefixes = { private_list, sizeof(private_list) / sizeof(private_list[0]) };

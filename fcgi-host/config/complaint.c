@@ -5,6 +5,7 @@
 
 #include <stdarg.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { REPORT_MAX_BYTES = 4 * 1024 * 1024, WHAT_MAX_BYTES = 1024 };
 
@@ -118,7 +119,7 @@ void complaints_write(struct complaints *complaints, struct config_report *repor
 
 void config_report_init(struct config_report *report)
 {
-	*report = (struct config_report){ 0 };
+	*report = (struct config_report){ .is_for_root = geteuid() == 0 };
 	bytes_init(&report->errors, REPORT_MAX_BYTES);
 	bytes_init(&report->warnings, REPORT_MAX_BYTES);
 }

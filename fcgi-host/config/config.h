@@ -31,6 +31,11 @@ struct prefix {
 	unsigned bits;
 };
 
+struct prefixes {
+	struct prefix *list;
+	size_t count;
+};
+
 /* A place to listen on or to connect to. */
 struct address {
 	char *text;                     /* as configured, "unix:/run/x.sock", "127.0.0.1:9000" */
@@ -44,8 +49,7 @@ struct listen_config {
 	uid_t owner;                    /* (uid_t)-1: leave as it is */
 	gid_t group;                    /* (gid_t)-1: leave as it is */
 	unsigned backlog;
-	struct prefix *allow;           /* TCP; empty means everyone on loopback */
-	size_t allow_count;
+	struct prefixes allow;          /* TCP; empty means everyone on loopback */
 };
 
 /* Who a process runs as.  Resolved at load; groups are the user's own. */
@@ -106,7 +110,8 @@ struct route_config {
 	char *host;                     /* lower case, or NULL */
 	char **methods;                 /* NULL-terminated, or NULL for all */
 	unsigned handler;               /* index in config->handlers */
-	enum builtin builtin;           /* not yet supported: BUILTIN_NONE */
+	enum builtin builtin;           /* other than NONE: there is no handler */
+	struct prefixes allow;          /* with builtin; empty means private addresses */
 	unsigned line, column;
 };
 
@@ -117,7 +122,7 @@ struct config {
 	size_t listen_count;
 	unsigned spawners;              /* 0 = auto */
 	unsigned max_processes;         /* of all handlers together; 0 = no limit */
-	struct identity user;           /* is_set only when loaded by root: others cannot become it */
+	struct identity user;           /* is_set only for root: others cannot become it */
 	uint64_t params_max_bytes;
 	struct { char *file; enum log_format format; enum log_level level; uint64_t slow_ms; /* 0 = none */ } log;
 	struct handler_config *handlers;
@@ -128,6 +133,8 @@ struct config {
 
 /* Every complaint about a file: errors (nothing may start) and warnings. */
 struct config_report {
+	bool is_for_root;               /* a host that is root, or has given that up, is to serve it; to be set between
+	                                 * init, which sets whether we are root, and load */
 	struct bytes errors;            /* lines "FILE:LINE:COLUMN: where: what" */
 	struct bytes warnings;          /* lines "FILE:LINE:COLUMN: warning: where: what" */
 	unsigned errors_count, warnings_count;
@@ -153,6 +160,11 @@ void config_reference(FILE *out);
 /* The words of the file for a value, NULL for none. */
 const char *config_protocol_name(enum protocol protocol);
 const char *config_process_name(enum process_mode process);
+const char *config_builtin_name(enum builtin builtin);
+
+/* Why this handler cannot live in that way, as static text; NULL: it can.  The modes
+ * are counted from 0 as long as config_process_name() has a name for them. */
+const char *config_handler_refusal(const struct handler_config *handler, enum process_mode process);
 
 /* Are these two handlers, of one configuration or two, alike in every key? */
 bool config_handler_is_same(const struct config *a, unsigned a_number, const struct config *b, unsigned b_number);

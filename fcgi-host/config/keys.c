@@ -167,8 +167,10 @@ const struct key keys[] = {
 	{ ROUTE(methods), .name = "methods", .kind = &kind_methods, .fallback_note = "every method",
 		.help = "only these methods; GET stands for HEAD too" },
 	{ ROUTE(handler), .name = "handler", .kind = &kind_handler, .help = "the name of the handler" },
-	{ ROUTE(builtin), .name = "builtin", .kind = &kind_word, .words = builtin_words, .is_not_yet = true,
-		.help = "an answer of the host itself, instead of a handler" },
+	{ ROUTE(builtin), .name = "builtin", .kind = &kind_word, .words = builtin_words,
+		.help = "an answer of the host itself, instead of a handler: status is a page of what it does" },
+	{ ROUTE(allow), .name = "allow", .kind = &kind_prefixes, .fallback_note = "private addresses and loopback",
+		.help = "with builtin: who may ask, by the REMOTE_ADDR that the web server sends; for others the answer is 403" },
 };
 const size_t keys_count = sizeof(keys) / sizeof(keys[0]);
 
@@ -223,4 +225,9 @@ const char *config_protocol_name(enum protocol protocol)
 const char *config_process_name(enum process_mode process)
 {
 	return word_for(process_words, (int)process);
+}
+
+const char *config_builtin_name(enum builtin builtin)
+{
+	return word_for(builtin_words, (int)builtin);
 }

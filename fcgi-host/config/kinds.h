@@ -37,7 +37,7 @@ extern const struct key_kind kind_list;         /* [char **, NULL-terminated] */
 extern const struct key_kind kind_command;      /* [char **, NULL-terminated] */
 extern const struct key_kind kind_env;          /* [env of a struct handler_config] */
 extern const struct key_kind kind_address;      /* [struct address] */
-extern const struct key_kind kind_prefixes;     /* [allow of a struct listen_config] */
+extern const struct key_kind kind_prefixes;     /* [struct prefixes] */
 extern const struct key_kind kind_mode;         /* [unsigned] */
 extern const struct key_kind kind_owner;        /* [uid_t; -1 when unset] */
 extern const struct key_kind kind_owner_group;  /* [gid_t; -1 when unset] */
@@ -46,7 +46,7 @@ extern const struct key_kind kind_user_group;   /* [struct identity] */
 extern const struct key_kind kind_route_path;   /* [char *] */
 extern const struct key_kind kind_host;         /* [char *] */
 extern const struct key_kind kind_methods;      /* [char **, NULL-terminated] */
-extern const struct key_kind kind_handler;      /* [unsigned, index of a handler] */
+extern const struct key_kind kind_handler;      /* [handler of a struct route_config: an index] */
 extern const struct key_kind kind_listeners;    /* [listen of a struct config] */
 extern const struct key_kind kind_defaults;     /* [none] */
 extern const struct key_kind kind_handlers;     /* [handlers of a struct config] */

@@ -46,28 +46,23 @@ static void address_field_fini(void *field)
 	address_fini(field);
 }
 
-static struct listen_config *allow_owner(void *field)
-{
-	return (struct listen_config *)((char *)field - offsetof(struct listen_config, allow));
-}
-
-static int read_prefixes(const struct site *site, char *const *texts, struct listen_config *listen)
+static int read_prefixes(const struct site *site, char *const *texts, struct prefixes *prefixes)
 {
 	int rc = 0;
 
 	for (; *texts != NULL; texts++) {
 		struct err err;
-		if (prefix_parse(*texts, &listen->allow[listen->allow_count], &err) != 0)
+		if (prefix_parse(*texts, &prefixes->list[prefixes->count], &err) != 0)
 			rc = site_error(site, "%s", err.text);
 		else
-			listen->allow_count++;
+			prefixes->count++;
 	}
 	return rc;
 }
 
 static int prefixes_read(const struct site *site, void *field)
 {
-	struct listen_config *listen = allow_owner(field);
+	struct prefixes *prefixes = field;
 	char **texts = NULL;
 	size_t count = 0;
 	int rc = texts_read(site, &texts);
@@ -75,8 +70,8 @@ static int prefixes_read(const struct site *site, void *field)
 	while (rc == 0 && texts[count] != NULL)
 		count++;
 	if (rc == 0) {
-		listen->allow = calloc(count + 1, sizeof(struct prefix));
-		rc = listen->allow == NULL ? site_no_memory(site) : read_prefixes(site, texts, listen);
+		prefixes->list = calloc(count + 1, sizeof(struct prefix));
+		rc = prefixes->list == NULL ? site_no_memory(site) : read_prefixes(site, texts, prefixes);
 	}
 	texts_fini(&texts);
 	return rc;
@@ -84,15 +79,15 @@ static int prefixes_read(const struct site *site, void *field)
 
 static void prefixes_print(struct printer *printer, const struct key *key, const void *field)
 {
-	const struct listen_config *listen = allow_owner((void *)field);
+	const struct prefixes *prefixes = field;
 	char text[PREFIX_TEXT_BYTES];
 
-	if (listen->allow_count == 0)
+	if (prefixes->count == 0)
 		return;
 	key_print(printer, key);
 	printer_list_begin(printer, true);
-	for (size_t i = 0; i < listen->allow_count; i++) {
-		prefix_to_text(&listen->allow[i], text);
+	for (size_t i = 0; i < prefixes->count; i++) {
+		prefix_to_text(&prefixes->list[i], text);
 		printer_text(printer, text);
 	}
 	printer_list_end(printer);
@@ -100,11 +95,10 @@ static void prefixes_print(struct printer *printer, const struct key *key, const
 
 static void prefixes_fini(void *field)
 {
-	struct listen_config *listen = allow_owner(field);
+	struct prefixes *prefixes = field;
 
-	free(listen->allow);
-	listen->allow = NULL;
-	listen->allow_count = 0;
+	free(prefixes->list);
+	*prefixes = (struct prefixes){ 0 };
 }
 
 /* Unquoted, YAML readers disagree on whether 0660 is octal. */

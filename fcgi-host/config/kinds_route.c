@@ -97,8 +97,12 @@ static int handler_read(const struct site *site, void *field)
 
 static void handler_print(struct printer *printer, const struct key *key, const void *field)
 {
+	const struct route_config *route = (const struct route_config *)((const char *)field - key->offset);
+
+	if (route->builtin != BUILTIN_NONE)
+		return;
 	key_print(printer, key);
-	printer_text(printer, printer_config(printer)->handlers[*(const unsigned *)field].name);
+	printer_text(printer, printer_config(printer)->handlers[route->handler].name);
 }
 
 const struct key_kind kind_route_path = { .name = "route path", .read = path_read, .print = text_print, .fini = text_fini };

@@ -6,6 +6,7 @@
 #include "config/rules.h"
 
 #include <libgen.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -43,7 +44,7 @@ static uint64_t digest_of(const char *text, size_t len)
 	return digest;
 }
 
-static int read_config(const char *file, struct complaints *complaints, struct config *config)
+static int read_config(const char *file, bool is_for_root, struct complaints *complaints, struct config *config)
 {
 	struct node root;
 	char *text = NULL;
@@ -62,7 +63,7 @@ static int read_config(const char *file, struct complaints *complaints, struct c
 	if (folder == NULL)
 		complaints->is_out_of_memory = true;
 	else
-		read_root(&(struct reader){ .complaints = complaints, .config = config, .folder = dirname(folder) }, &root);
+		read_root(&(struct reader){ .complaints = complaints, .config = config, .folder = dirname(folder), .is_for_root = is_for_root }, &root);
 	free(folder);
 	node_fini(&root);
 	return complaints_has_errors(complaints) ? -1 : 0;
@@ -76,10 +77,11 @@ struct config *config_load(const char *file, struct config_report *report)
 	complaints_init(&complaints, file);
 	if (config == NULL)
 		complaints.is_out_of_memory = true;
-	else if (read_config(file, &complaints, config) != 0)
+	else if (read_config(file, report->is_for_root, &complaints, config) != 0)
 		config_free(&config);
 	complaints_write(&complaints, report);
 	complaints_fini(&complaints);
+	malloc_trim(0);         /* the tree was several times larger than what it said */
 	return config;
 }
 

@@ -25,6 +25,7 @@ struct reader {
 	struct complaints *complaints;
 	struct config *config;          /* being filled */
 	const char *folder;             /* absolute; relative paths start here */
+	bool is_for_root;               /* root is to serve it, see config.h */
 	bool is_quiet;                  /* complained about already */
 	const struct node *defaults;    /* of handlers; NULL for none */
 	struct handler_name *names;     /* sorted by name */

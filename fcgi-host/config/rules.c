@@ -42,7 +42,7 @@ int rules_listen(const struct site *site, struct listen_config *listen)
 	listen->mode = 0;
 	if (refuse_keys(site, site->node, unix_only, "is for unix sockets: 'allow' says who may use a TCP address") != 0)
 		return -1;
-	if (!address_is_loopback(&listen->address) && listen->allow_count == 0 && node_get(site->node, slice_of("allow")) == NULL)
+	if (!address_is_loopback(&listen->address) && listen->allow.count == 0 && node_get(site->node, slice_of("allow")) == NULL)
 		return site_error(site, "'%s' is open to other machines: it needs 'allow' with the addresses that may connect",
 			listen->address.text);
 	return 0;
@@ -99,12 +99,26 @@ static int rule_connect(const struct site *site, const struct scope_source *sour
 
 	if (handler->protocol != PROTOCOL_FASTCGI)
 		rc = error_at_key(site, source, "connect", "'connect' needs protocol: fastcgi");
-	else if (handler->process == PROCESS_PER_REQUEST)
-		rc = error_at_key(site, source, "process",
-			"'connect' cannot be process: per-request: its workers are started by someone else");
+	else if (handler->connect.text != NULL && config_handler_refusal(handler, handler->process) != NULL)
+		rc = error_at_key(site, source, "process", config_handler_refusal(handler, handler->process));
 	if (refuse_keys(site, source->own, own_only, "has no meaning with 'connect': the workers are started by someone else") != 0)
 		rc = -1;
 	return rc;
+}
+
+const char *config_handler_refusal(const struct handler_config *handler, enum process_mode process)
+{
+	if (handler->connect.text != NULL && process == PROCESS_PER_REQUEST)
+		return "'connect' cannot be process: per-request: its workers are started by someone else";
+	if (process != PROCESS_PERSISTENT || handler->connect.text != NULL)
+		return NULL;
+	if (handler->scripts != NULL)
+		return "'scripts' are started for each request: say process: per-request";
+	if (handler->protocol == PROTOCOL_CGI)
+		return "a CGI program answers once and ends, so it cannot be persistent; its fast ways are 'parked' and 'zygote'";
+	if (handler->protocol == PROTOCOL_STDIO)
+		return "a stdio function answers once and ends, so it cannot be persistent; its fast ways are 'parked' and 'zygote'";
+	return NULL;
 }
 
 static int rule_process(const struct site *site, const struct scope_source *source, struct handler_config *handler)
@@ -117,18 +131,9 @@ static int rule_process(const struct site *site, const struct scope_source *sour
 		handler->process = handler->protocol == PROTOCOL_FASTCGI ? PROCESS_PERSISTENT : PROCESS_PER_REQUEST;
 	if (is_written(source, "connect"))
 		return rule_connect(site, source, handler);
-	if (handler->process != PROCESS_PERSISTENT)
+	if ((int)handler->process < 0 || config_handler_refusal(handler, handler->process) == NULL)
 		return 0;
-	if (is_written(source, "scripts"))
-		return error_at_key(site, source, is_written_out ? "process" : "protocol",
-			"'scripts' are started for each request: say process: per-request");
-	if (handler->protocol == PROTOCOL_CGI)
-		return error_at_key(site, source, "process",
-			"a CGI program answers once and ends, so it cannot be persistent; its fast ways are 'parked' and 'zygote'");
-	if (handler->protocol == PROTOCOL_STDIO)
-		return error_at_key(site, source, "process",
-			"a stdio function answers once and ends, so it cannot be persistent; its fast ways are 'parked' and 'zygote'");
-	return 0;
+	return error_at_key(site, source, is_written_out ? "process" : "protocol", config_handler_refusal(handler, handler->process));
 }
 
 /* What only a stdio function has. */
@@ -154,7 +159,7 @@ static int rule_identity(const struct site *site, const struct scope_source *sou
 		return 0;
 	if (is_written(source, "group") && !is_written(source, "user"))
 		return error_at_key(site, source, "group", "'group' needs 'user'");
-	if (handler->identity.is_set && geteuid() != 0)
+	if (handler->identity.is_set && !site->reader->is_for_root)
 		warn_at_key(site, source, "user", "'user' needs root: only root can serve this");
 	return 0;
 }
@@ -223,12 +228,16 @@ int rules_handler(const struct site *site, const struct scope_source *source, st
 
 int rules_route(const struct site *site, const struct route_config *route)
 {
+	static const char *const builtin_only[] = { "allow", NULL };
 	bool has_handler = node_get(site->node, slice_of("handler")) != NULL;
 
 	if (has_handler && route->builtin != BUILTIN_NONE)
 		return site_error(site, "has both 'handler' and 'builtin'");
 	if (!has_handler && node_get(site->node, slice_of("builtin")) == NULL)
 		return site_error(site, "'handler' is missing");
+	if (has_handler)
+		return refuse_keys(site, site->node, builtin_only,
+			"is for 'builtin': who may ask a handler is for the web server to say");
 	return 0;
 }
 
@@ -340,7 +349,7 @@ static int rule_user(struct reader *reader, const struct node *root)
 	const struct node *user = node_get_key(root, slice_of("user")), *group = node_get_key(root, slice_of("group"));
 	struct node top = { .mark = { 1, 1 } };
 	struct site site = { reader, NULL, NULL, user != NULL ? user : &top };
-	bool is_root = geteuid() == 0;
+	bool is_root = reader->is_for_root;
 
 	if (user == NULL && is_root)
 		site_warn(&site, "'user' is missing: started as root, the relay and the handlers stay root");

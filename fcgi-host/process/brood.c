@@ -105,6 +105,12 @@ void brood_loaded(struct brood *brood, uint32_t generation, uint64_t digest, boo
 		.errnum = is_fine ? 0 : EINVAL });
 }
 
+void brood_changed_rights(struct brood *brood, uint32_t generation, int errnum, size_t failed)
+{
+	add_report(brood, &(struct spawn_report){
+		.id = generation, .at_ns = clock_monotonic_ns(), .kind = SPAWN_REPORT_RIGHTS, .errnum = errnum, .step = (int32_t)failed });
+}
+
 static struct process_usage usage_of(const struct rusage *rusage)
 {
 	return (struct process_usage){

@@ -34,6 +34,8 @@ bool brood_has(const struct brood *brood, uint64_t id);
 void brood_start(struct brood *brood, uint64_t id, bool is_prompt, struct spawn_child *how);
 /* Reports a LOADED. */
 void brood_loaded(struct brood *brood, uint32_t generation, uint64_t digest, bool is_fine);
+/* Reports a RIGHTS. */
+void brood_changed_rights(struct brood *brood, uint32_t generation, int errnum, size_t failed);
 
 void brood_fail(struct brood *brood, uint64_t id, enum spawn_step step, int errnum);
 

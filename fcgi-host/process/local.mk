@@ -10,7 +10,8 @@ fcgi_host_libfcgihost_a_SOURCES += \
 	%D%/pool_recycle.c \
 	%D%/pool_workers.c \
 	%D%/program.c %D%/program.h \
-	%D%/socket_path.c %D%/socket_path.h \
+	%D%/socket_path.c %D%/socket_path.h %D%/socket_rights.c %D%/socket_rights.h \
+	%D%/socket_folder.c %D%/socket_folder.h \
 	%D%/spawn.c %D%/spawn.h \
 	%D%/spawn_child.c %D%/spawn_child.h \
 	%D%/spawn_link.c %D%/spawn_link.h \

@@ -30,6 +30,13 @@ struct spawner_load {
 	void *ctx;
 };
 
+/* A RIGHTS that is under way. */
+struct spawner_rights {
+	uint32_t generation;
+	void (*on_changed)(void *ctx, int errnum, size_t failed);       /* NULL: cancelled */
+	void *ctx;
+};
+
 struct spawner {
 	const struct config *config;
 	struct spawn_link *links;
@@ -44,6 +51,7 @@ struct spawner {
 	struct process *gone;           /* their on_gone is due, chained by next */
 	struct defer defer;
 	struct spawner_load load;
+	struct spawner_rights rights;
 	bool is_lost, is_lost_told;
 	bool is_calling;                /* a callback runs */
 	bool is_free;                   /* spawner_free() was called in it */
@@ -183,6 +191,17 @@ static void take_loaded(struct spawner *spawner, const struct spawn_report *repo
 	spawner->is_calling = false;
 }
 
+static void take_changed_rights(struct spawner *spawner, const struct spawn_report *report)
+{
+	struct spawner_rights *rights = &spawner->rights;
+
+	if (report->id != rights->generation || rights->on_changed == NULL)
+		return;
+	spawner->is_calling = true;
+	rights->on_changed(rights->ctx, report->errnum, (size_t)report->step);
+	spawner->is_calling = false;
+}
+
 static void on_report(void *ctx, const struct spawn_report *report)
 {
 	struct spawner *spawner = ctx;
@@ -191,6 +210,10 @@ static void on_report(void *ctx, const struct spawn_report *report)
 
 	if (report->kind == SPAWN_REPORT_LOADED) {
 		take_loaded(spawner, report);
+		return;
+	}
+	if (report->kind == SPAWN_REPORT_RIGHTS) {
+		take_changed_rights(spawner, report);
 		return;
 	}
 	link = find(spawner, report->id);
@@ -258,7 +281,7 @@ static int open_standard_descriptors(void)
 	return 0;
 }
 
-static int fork_one(struct spawner *spawner, struct err *err)
+static int fork_one(struct spawner *spawner, const struct spawn_cleanup *cleanup, struct err *err)
 {
 	int fds[2];
 	pid_t pid;
@@ -267,7 +290,7 @@ static int fork_one(struct spawner *spawner, struct err *err)
 		return err_set_errno(err, errno, "spawner: socketpair");
 	pid = fork();
 	if (pid == 0)
-		spawner_main(fds[1], spawner->config, spawner->links_count == 0);
+		spawner_main(fds[1], spawner->config, cleanup);
 	close(fds[1]);
 	if (pid < 0) {
 		err_set_errno(err, errno, "spawner: fork");
@@ -278,7 +301,7 @@ static int fork_one(struct spawner *spawner, struct err *err)
 	return 0;
 }
 
-struct spawner *spawner_fork(const struct config *config, struct err *err)
+struct spawner *spawner_fork(const struct config *config, const struct spawn_cleanup *cleanup, struct err *err)
 {
 	size_t count = config->spawners > 0 ? config->spawners : SPAWNERS_AUTO;
 	struct spawner *spawner = calloc(1, sizeof(*spawner));
@@ -296,7 +319,7 @@ struct spawner *spawner_fork(const struct config *config, struct err *err)
 		spawner_free(&spawner);
 	}
 	while (spawner != NULL && spawner->links_count < count)
-		if (fork_one(spawner, err) != 0)
+		if (fork_one(spawner, spawner->links_count == 0 ? cleanup : NULL, err) != 0)
 			spawner_free(&spawner);
 	return spawner;
 }
@@ -466,10 +489,23 @@ void spawner_forget(struct spawner *spawner, uint32_t generation)
 		send_all(spawner, &message);
 }
 
-void spawner_load_cancel(struct spawner *spawner)
+int spawner_change_rights(struct spawner *spawner, uint32_t from, uint32_t to,
+	void (*on_changed)(void *ctx, int errnum, size_t failed), void *ctx, struct err *err)
 {
-	if (spawner != NULL)
-		spawner->load.on_loaded = NULL;
+	struct spawn_message message = { .ask = { .id = from, .kind = SPAWN_ASK_RIGHTS, .generation = to } };
+	int errnum;
+
+	spawner->rights = (struct spawner_rights){ .generation = to, .on_changed = on_changed, .ctx = ctx };
+	errnum = spawn_link_send(&spawner->links[0], &message);
+	return errnum == 0 ? 0 : err_set_errno(err, errnum, "cannot ask the spawner for the sockets' owner and mode");
+}
+
+void spawner_cancel(struct spawner *spawner)
+{
+	if (spawner == NULL)
+		return;
+	spawner->load.on_loaded = NULL;
+	spawner->rights.on_changed = NULL;
 }
 
 void process_signal(struct process *process, int signal)

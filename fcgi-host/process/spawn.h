@@ -70,10 +70,17 @@ struct spawn_request {
 	bool is_prompt;                 /* on_started comes at once, at the price of a wake-up */
 };
 
+/* What the first spawner clears away when the relay has gone, in whatever way. */
+struct spawn_cleanup {
+	const char *folder;             /* of workers' sockets (socket_folder.h), "" for none */
+	bool has_sockets;               /* and the configuration's unix sockets, where a relay that gave up root may
+	                                 * not; not to be where somebody else opened them */
+};
+
 /* Forks `config->spawners` processes.  To be called before anything else is
  * opened.  The relay's end is not attached to a loop yet.  Descriptors 0, 1
  * and 2 that are closed are opened on /dev/null first, here and there. */
-struct spawner *spawner_fork(const struct config *config, struct err *err);
+struct spawner *spawner_fork(const struct config *config, const struct spawn_cleanup *cleanup, struct err *err);
 
 /* From here on the relay hears of its processes.  on_lost runs when a spawner
  * died: no process can be started any more.  Its processes went before. */
@@ -91,8 +98,13 @@ int spawner_load(struct spawner *spawner, uint32_t generation,
 	void (*on_loaded)(void *ctx, bool is_fine, uint64_t digest), void *ctx, struct err *err);
 /* No process of this one will be asked for any more. */
 void spawner_forget(struct spawner *spawner, uint32_t generation);
-/* on_loaded does not run any more. */
-void spawner_load_cancel(struct spawner *spawner);
+/* Has the first spawner, which may still be root, take the unix sockets from the
+ * rights of one known configuration to those of another (socket_rights.h).
+ * on_changed runs once, from the loop; it may be NULL.  One at a time. */
+int spawner_change_rights(struct spawner *spawner, uint32_t from, uint32_t to,
+	void (*on_changed)(void *ctx, int errnum, size_t failed), void *ctx, struct err *err);
+/* Neither on_loaded nor on_changed runs any more. */
+void spawner_cancel(struct spawner *spawner);
 
 /* Starts asked for and not yet answered. */
 unsigned spawner_starting_count(const struct spawner *spawner);

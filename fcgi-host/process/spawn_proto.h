@@ -28,6 +28,7 @@ enum spawn_ask_kind {
 	SPAWN_ASK_SIGNAL,
 	SPAWN_ASK_LOAD,                 /* read the configuration again, as `generation`: answered by LOADED */
 	SPAWN_ASK_FORGET,               /* `generation` is not used any more */
+	SPAWN_ASK_RIGHTS,               /* sockets go from the rights of `id`, a generation too, to those of `generation` */
 };
 
 struct spawn_ask {
@@ -38,7 +39,7 @@ struct spawn_ask {
 	uint32_t script_len;            /* START: with the NUL; 0 when there is none */
 	uint32_t environ_len;           /* START */
 	uint32_t signal;                /* SIGNAL */
-	uint32_t generation;            /* START, LOAD, FORGET: of the configuration */
+	uint32_t generation;            /* START, LOAD, FORGET, RIGHTS: of the configuration */
 	uint32_t is_prompt;             /* START: STARTED does not wait for company */
 };
 
@@ -47,6 +48,7 @@ enum spawn_report_kind {
 	SPAWN_REPORT_FAILED,            /* it never ran; nothing else comes for this id */
 	SPAWN_REPORT_EXITED,            /* after STARTED; nothing else comes for this id */
 	SPAWN_REPORT_LOADED,            /* `id` is the generation */
+	SPAWN_REPORT_RIGHTS,            /* the same */
 };
 
 struct spawn_report {
@@ -54,7 +56,8 @@ struct spawn_report {
 	uint64_t at_ns;                 /* monotonic: when it started, failed or exited */
 	uint32_t kind;                  /* enum spawn_report_kind */
 	int32_t pid;                    /* STARTED */
-	int32_t step, errnum;           /* FAILED: enum spawn_step; LOADED: errnum 0, or it is no configuration */
+	int32_t step, errnum;           /* FAILED: enum spawn_step; LOADED: errnum 0, or it is no configuration;
+	                                 * RIGHTS: errnum 0, or why not, and which socket as `step` */
 	uint64_t digest;                /* LOADED: of the file's text */
 	int32_t wait_status;            /* EXITED */
 	struct process_usage usage;     /* EXITED */

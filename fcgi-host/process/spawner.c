@@ -3,7 +3,9 @@
 #include "process/brood.h"
 #include "process/edition.h"
 #include "process/program.h"
+#include "process/socket_folder.h"
 #include "process/socket_path.h"
+#include "process/socket_rights.h"
 #include "process/spawn_proto.h"
 
 #include <errno.h>
@@ -29,7 +31,7 @@ enum {
 struct spawner_state {
 	const struct config *config;            /* that we were started with */
 	struct edition *editions;
-	bool is_first;                          /* of all spawners: cleans up for the relay */
+	const struct spawn_cleanup *cleanup;    /* NULL when we are not the first spawner */
 	struct brood brood;
 	char *input;                            /* INPUT_MAX_BYTES, touched as needed */
 	size_t input_len;
@@ -142,6 +144,21 @@ static void take_load(struct spawner_state *state, const struct spawn_ask *ask)
 	brood_loaded(&state->brood, ask->generation, edition == NULL ? 0 : edition->config->digest, edition != NULL);
 }
 
+/* Of root's business, the one thing beside starting: the relay chooses when, the
+ * rights are those of the files that we have read. */
+static void take_rights(struct spawner_state *state, const struct spawn_ask *ask)
+{
+	const struct edition *from = edition_find(state->editions, (uint32_t)ask->id);
+	const struct edition *to = edition_find(state->editions, ask->generation);
+	size_t failed = 0;
+	int errnum;
+
+	if (from == NULL || to == NULL || state->cleanup == NULL)
+		end_for_bad_message(state, "generation");
+	errnum = socket_rights_change(from->config, to->config, &failed);
+	brood_changed_rights(&state->brood, ask->generation, errnum, failed);
+}
+
 /* Length of the first message in the input, or 0 when it is not whole yet. */
 static size_t message_len(struct spawner_state *state, const char *input, size_t len, struct spawn_ask *ask_out)
 {
@@ -150,7 +167,7 @@ static size_t message_len(struct spawner_state *state, const char *input, size_t
 	if (len < sizeof(*ask_out))
 		return 0;
 	memcpy(ask_out, input, sizeof(*ask_out));
-	if (ask_out->kind < SPAWN_ASK_START || ask_out->kind > SPAWN_ASK_FORGET)
+	if (ask_out->kind < SPAWN_ASK_START || ask_out->kind > SPAWN_ASK_RIGHTS)
 		end_for_bad_message(state, "kind");
 	if (ask_out->script_len > SPAWN_SCRIPT_MAX_BYTES || ask_out->environ_len > SPAWN_ENVIRON_MAX_BYTES ||
 	    (ask_out->kind != SPAWN_ASK_START && ask_out->script_len + ask_out->environ_len > 0))
@@ -170,6 +187,7 @@ static void take_messages(struct spawner_state *state)
 		case SPAWN_ASK_SIGNAL: take_signal(state, &ask); break;
 		case SPAWN_ASK_LOAD: take_load(state, &ask); break;
 		case SPAWN_ASK_FORGET: edition_forget(&state->editions, ask.generation); break;
+		case SPAWN_ASK_RIGHTS: take_rights(state, &ask); break;
 		}
 		done += len;
 	}
@@ -194,10 +212,13 @@ static void take_descriptors(struct spawner_state *state, struct msghdr *msg)
 	memcpy(state->fds, CMSG_DATA(cmsg), state->fds_count * sizeof(int));
 }
 
-/* A relay that has given up root may not remove its own sockets. */
+/* A relay that has given up root may not remove its own sockets, and one that was
+ * killed removed nothing. */
 _Noreturn static void end_with_relay(struct spawner_state *state)
 {
-	if (state->is_first && state->config->user.is_set && geteuid() == 0)
+	if (state->cleanup != NULL)
+		socket_folder_remove(state->cleanup->folder);
+	if (state->cleanup != NULL && state->cleanup->has_sockets && state->config->user.is_set && geteuid() == 0)
 		socket_path_remove_dead(state->config);
 	brood_end(&state->brood, 0);
 }
@@ -289,12 +310,12 @@ _Noreturn static void cannot_begin(const char *what)
 	_exit(1);
 }
 
-_Noreturn void spawner_main(int socket_fd, const struct config *config, bool is_first)
+_Noreturn void spawner_main(int socket_fd, const struct config *config, const struct spawn_cleanup *cleanup)
 {
 	static struct spawner_state state;
 
 	state.config = config;
-	state.is_first = is_first;
+	state.cleanup = cleanup;
 	state.brood.socket_fd = SOCKET_FD;
 	set_signals(&state);
 	if (set_descriptors(socket_fd) != 0)

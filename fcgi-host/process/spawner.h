@@ -18,12 +18,11 @@
 #define FCGI_HOST_PROCESS_SPAWNER_H
 
 #include "config/config.h"
-
-#include <stdbool.h>
+#include "process/spawn.h"
 
 /* What a freshly forked process runs.  All of its descriptors but `socket_fd`
- * and stderr are closed.  The first one removes the sockets that a relay without
- * root could not. */
-_Noreturn void spawner_main(int socket_fd, const struct config *config, bool is_first);
+ * and stderr are closed.  The first one is told what to clear away at the end,
+ * others NULL. */
+_Noreturn void spawner_main(int socket_fd, const struct config *config, const struct spawn_cleanup *cleanup);
 
 #endif

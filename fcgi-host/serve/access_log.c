@@ -17,19 +17,45 @@ static uint64_t span_us(uint64_t from_ns, uint64_t to_ns)
 	return from_ns == 0 || to_ns < from_ns ? FIGURES_NO_SPAN : (to_ns - from_ns) / 1000;
 }
 
+static struct figures *figures_of(const struct request *request)
+{
+	return request->handler != NULL ? request->figures : request->host->unrouted;
+}
+
+/* Of a process that was started for this request and answered it. */
+static void put_spawn_parts(const struct request *request, uint64_t out[SPAWN_PARTS_COUNT])
+{
+	out[0] = FIGURES_NO_SPAN;
+	if (!request->has_usage || request->end != REQUEST_END_WHOLE || request->first_byte_ns < request->started_ns ||
+	    request->started_ns < request->granted_ns || request->output_end_ns < request->first_byte_ns)
+		return;
+	out[SPAWN_PART_START] = span_us(request->granted_ns, request->started_ns);
+	out[SPAWN_PART_FIRST_BYTE] = span_us(request->started_ns, request->first_byte_ns);
+	out[SPAWN_PART_END] = span_us(request->first_byte_ns, request->output_end_ns);
+	out[SPAWN_PART_EXIT] = request->exited_ns < request->output_end_ns ? 0 : span_us(request->output_end_ns, request->exited_ns);
+}
+
 static void add_to_figures(const struct request *request)
 {
+	uint64_t end_ns = end_of(request);
 	struct outcome outcome = {
 		.end = request->end,
 		.status = request->status,
 		.was_retried = request->was_retried,
 		.queue_us = span_us(request->queued_ns, request->granted_ns),
+		.start_us = span_us(request->granted_ns, request->started_ns),
 		.first_byte_us = span_us(request->begun_ns, request->first_byte_ns),
 		/* What was refused at once would make the handler look fast. */
-		.total_us = request->started_ns == 0 ? FIGURES_NO_SPAN : span_us(request->begun_ns, end_of(request)),
+		.total_us = request->started_ns == 0 ? FIGURES_NO_SPAN : span_us(request->begun_ns, end_ns),
+		.bytes_in = request->body.received_bytes,
+		.bytes_out = request->answer.body_bytes,
+		.at_s = end_ns / 1000000000,
 	};
 
-	figures_add(request->handler != NULL ? request->figures : request->host->unrouted, &outcome);
+	put_spawn_parts(request, outcome.spawn_us);
+	figures_add(figures_of(request), &outcome);
+	if (outcome_failure(&outcome) != FAILURE_NONE)
+		failures_add(&request->host->failures, request, &outcome);
 }
 
 static void put_span(struct log_line *line, const char *name, uint64_t from_ns, uint64_t to_ns)
@@ -47,7 +73,7 @@ static void put_who(struct log_line *line, const struct request *request)
 	log_str(line, "id", request->id);
 	log_str(line, "route", request->route_path);
 	log_str(line, "handler", handler == NULL ? NULL : handler->name);
-	log_str(line, "process", handler == NULL ? NULL : config_process_name(handler->process));
+	log_str(line, "process", handler == NULL || request->pool == NULL ? NULL : config_process_name(handler->process));
 	if (request->pid > 0)
 		log_i64(line, "pid", request->pid);
 	else

@@ -5,6 +5,7 @@
  */
 #include "serve/backend.h"
 
+#include "base/clock.h"
 #include "process/exiting.h"
 #include "serve/request.h"
 
@@ -88,6 +89,7 @@ static void on_exit_time(void *ctx)
 static void on_output_eof(struct cgi *cgi)
 {
 	close_end(&cgi->out_fd, &cgi->out_watch);
+	cgi->request->output_end_ns = clock_monotonic_ns();
 	if (cgi->is_gone) {
 		end_output(cgi, has_failed(cgi));
 		return;

@@ -68,16 +68,27 @@ static void stop_worker(struct fcgi_request *f)
 
 /* Losing the connection, or the worker. */
 
+static bool is_empty(const struct request *request)
+{
+	return request->body.is_complete && request->body.received_bytes == 0;
+}
+
+static bool is_repeatable(const struct request *request)
+{
+	bool is_safe = strcmp(request->method, "GET") == 0 || strcmp(request->method, "HEAD") == 0 ||
+		strcmp(request->method, "OPTIONS") == 0;
+
+	return is_safe && is_empty(request);
+}
+
 static bool may_retry(const struct fcgi_request *f)
 {
 	const struct request *request = f->request;
-	bool is_safe = strcmp(request->method, "GET") == 0 || strcmp(request->method, "HEAD") == 0 ||
-		strcmp(request->method, "OPTIONS") == 0;
 
 	if (f->has_answered || request->was_retried || request->client == NULL || request->state == REQUEST_ENDING ||
 	    f->is_aborting || f->is_stopping)
 		return false;
-	if (is_safe && request->body.is_complete && request->body.received_bytes == 0)
+	if (is_repeatable(request))
 		return true;
 	return f->worker != NULL && !f->is_confirmed && !f->link_was_kept && !worker_has_accepted(f->worker);
 }
@@ -100,9 +111,18 @@ static void describe(const struct fcgi_request *f)
 	f->request->has_usage = false;  /* of its whole life, not of this request */
 }
 
+static void learn(struct fcgi_request *f, enum leftover_habit habit)
+{
+	struct figures *figures = f->request->figures;
+
+	if (f->link_had_leftover && figures->leftover == LEFTOVER_UNKNOWN)
+		figures->leftover = habit;
+}
+
 /* Nothing of this request will come any more. */
 static void conclude(struct fcgi_request *f, bool is_worker_good)
 {
+	learn(f, LEFTOVER_FATAL);
 	if (may_retry(f)) {
 		retry(f, is_worker_good);
 		return;
@@ -242,14 +262,24 @@ static int take(struct fcgi_request *f, struct slice input)
 }
 
 /* END_REQUEST has come: can the connection carry another request? */
+static bool is_clean(struct fcgi_request *f)
+{
+	enum leftover_habit habit = f->request->figures->leftover;
+
+	if (f->worker == NULL || f->link == NULL || f->out.len > 0 || !f->has_stdin_ended || f->decoder.header_len > 0)
+		return false;
+	if (habit == LEFTOVER_SKIPPED && is_empty(f->request))
+		return true;
+	f->link->has_leftover = !fastcgi_link_is_all_taken(f->link);
+	return !f->link->has_leftover || (habit == LEFTOVER_UNKNOWN && is_empty(f->request));
+}
+
 static void settle(struct fcgi_request *f)
 {
-	bool is_clean = f->worker != NULL && f->link != NULL && !f->is_stopping && f->out.len == 0 && f->has_stdin_ended &&
-		f->decoder.header_len == 0 && fastcgi_link_is_all_taken(f->link);
-
 	if (f->is_stopping)
 		return;
-	if (is_clean)
+	learn(f, LEFTOVER_SKIPPED);
+	if (is_clean(f))
 		fastcgi_link_keep(&f->link);
 	else
 		fastcgi_link_close(&f->link);
@@ -394,6 +424,18 @@ static void fail_start(struct fcgi_request *f, bool is_full, const struct err *e
 		request_fail_to_start(request, err);
 }
 
+/* A kept connection that fits: where it is not known yet what the program makes
+ * of a leftover, only what can be repeated tries. */
+static struct fastcgi_link *take_link(struct fcgi_request *f)
+{
+	struct fastcgi_link *link = fastcgi_link_take(f->worker);
+
+	if (link != NULL && link->has_leftover && f->request->figures->leftover != LEFTOVER_SKIPPED && !is_repeatable(f->request))
+		fastcgi_link_close(&link);
+	f->link_had_leftover = link != NULL && link->has_leftover;
+	return link;
+}
+
 static void start(struct request *request, const struct pool_result *grant)
 {
 	struct fcgi_request *f = calloc(1, sizeof(*f));
@@ -413,7 +455,7 @@ static void start(struct request *request, const struct pool_result *grant)
 		f->worker->on_gone = on_worker_gone;
 		f->worker->ctx = f;
 		f->worker->request_id = request->id;
-		f->link = fastcgi_link_take(f->worker);
+		f->link = take_link(f);
 	}
 	f->is_confirmed = f->link != NULL || f->worker == NULL;
 	f->link_was_kept = f->link != NULL;

@@ -261,19 +261,21 @@ void client_resume(struct client *client)
 
 void client_stop(struct client *client)
 {
-	if (client->state == CLIENT_OPEN && client->request == NULL)
+	bool is_free = client->request == NULL && client->state == CLIENT_OPEN;
+
+	if (is_free && !client->is_read_closed)
 		read_some(client);
-	if (client->state != CLIENT_OPEN || client->request != NULL)
-		return;
-	if (!client->has_spoken || client->decoder.header_len > 0)
+	if (is_free && client->request == NULL && client->state == CLIENT_OPEN && !client->is_read_closed &&
+	    (!client->has_spoken || client->decoder.header_len > 0))
 		wait_for(client, CLIENT_WAIT_SPEAK, SPEAK_MS);
-	else
+	else if (client->request == NULL)
 		client_close_after_last_words(client);
+	set_events(client);
 }
 
 bool client_is_awaited(const struct client *client)
 {
-	return client->state == CLIENT_OPEN && (client->request == NULL || client->request->state == REQUEST_PARAMS);
+	return client->wait == CLIENT_WAIT_SPEAK;
 }
 
 static void begin_drain(struct client *client)

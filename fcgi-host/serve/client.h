@@ -80,10 +80,10 @@ void client_break(struct client *client);
 /* The body has room again. */
 void client_resume(struct client *client);
 
-/* The host stops: closes a connection between requests once what stands in its
- * socket is read, which may be a request; one with a request is closed after it. */
+/* Closes a connection between requests; one with a request, even one that is
+ * still to be read, is closed after it. */
 void client_stop(struct client *client);
-/* Then: a request may be on its way, or part of one is there. */
+/* Then: nothing of a request is there yet, but one may be on its way. */
 bool client_is_awaited(const struct client *client);
 void client_free(struct client **client);
 

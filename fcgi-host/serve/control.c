@@ -96,10 +96,14 @@ static void on_line(struct asker *asker)
 		return;
 	}
 	asker->is_answered = true;
-	if (slice_is(line, "status\n"))
-		status_json(asker->control->host, &asker->answer);
-	else
+	if (slice_is(line, "status\n")) {
+		if (status_json(asker->control->host, &asker->answer) < 0) {
+			bytes_clear(&asker->answer);
+			bytes_append_text(&asker->answer, "failed\nno memory for the answer\n");
+		}
+	} else {
 		bytes_append_text(&asker->answer, "failed\nno such question\n");
+	}
 	send_answer(asker);
 }
 

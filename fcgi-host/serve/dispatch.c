@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "serve/builtin.h"
 #include "serve/request.h"
 #include "serve/script.h"
 
@@ -60,6 +61,10 @@ static void on_place(void *ctx, const struct pool_result *result)
 
 static void wait_in_line(struct request *request)
 {
+	if (request->pool == NULL) {
+		builtin_start(request);
+		return;
+	}
 	request->state = REQUEST_WAITING;
 	if (request->queued_ns == 0)
 		request->queued_ns = clock_monotonic_ns();
@@ -167,6 +172,17 @@ static void take_pool(struct request *request, struct pool *pool)
 	request->handler = pool_handler(pool);
 }
 
+static void take_builtin(struct request *request)
+{
+	if (request->pool != NULL)
+		pool_let_go(request->pool);
+	request->pool = NULL;
+	site_unref(&request->pool_site);
+	figures_unref(&request->figures);
+	request->figures = figures_ref(request->host->builtin);
+	request->handler = &builtin_handler;
+}
+
 static int find_route(struct request *request)
 {
 	struct route_match match;
@@ -177,7 +193,10 @@ static int find_route(struct request *request)
 	switch (route_find(request->site->routes, request->method, request->cgi.host, request->path, &match)) {
 	case ROUTE_FOUND:
 		request->match = match;
-		take_pool(request, request->site->pools[match.route->handler]);
+		if (match.route->builtin != BUILTIN_NONE)
+			take_builtin(request);
+		else
+			take_pool(request, request->site->pools[match.route->handler]);
 		if (request->hops == 0)
 			request->route_path = slice_dup(slice_of(match.route->path));
 		answer_init(request);

@@ -1,5 +1,7 @@
 #include "serve/fastcgi_link.h"
 
+#include "base/tcp.h"
+
 #include <errno.h>
 #include <linux/sockios.h>
 #include <stdlib.h>
@@ -48,6 +50,8 @@ struct fastcgi_link *fastcgi_link_open(struct loop *loop, struct worker *worker,
 		free(link);
 		return NULL;
 	}
+	if (worker == NULL)
+		tcp_tune(link->fd);
 	errnum = connect_to(link, sockaddr, sockaddr_len);
 	if (errnum != 0) {
 		*is_full_out = errnum == EAGAIN;

@@ -24,6 +24,7 @@ struct fastcgi_link {
 	watch_fn *on_event;             /* the owner's; set both */
 	void *owner;                    /* NULL while it is kept */
 	bool is_connecting;             /* until fastcgi_link_connected() */
+	bool has_leftover;              /* kept though the program had not read the end of an empty body */
 };
 
 /* To `worker`, or with NULL to `address`.  NULL with err; is_full: the other

@@ -26,6 +26,7 @@ struct fcgi_request {
 	size_t unconfirmed;             /* of body: sent, but still ours while the worker has not accepted */
 	bool is_confirmed;              /* the worker has accepted: what is sent is taken */
 	bool link_was_kept;             /* the connection had carried a request before */
+	bool link_had_leftover;         /* and the program has not read the end of that one's body */
 	bool has_stdin_ended;           /* the empty STDIN record is queued */
 	bool has_answered;              /* a byte of STDOUT, or END_REQUEST */
 	bool has_ended;                 /* END_REQUEST came */

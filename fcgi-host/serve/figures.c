@@ -28,26 +28,56 @@ void figures_unref(struct figures **figures_ptr)
 	free(figures);
 }
 
-/* A handler may answer 503 by itself: only our own are refusals. */
-static void count_failure(struct totals *totals, unsigned status)
+const char *failure_name(enum failure failure)
 {
-	totals->timeouts += status == 504;
-	totals->refused += status == 503;
-	totals->bad_gateway += status == 502;
+	switch (failure) {
+	case FAILURE_TIMEOUTS: return "timeouts";
+	case FAILURE_REFUSED: return "refused";
+	case FAILURE_BAD_GATEWAY: return "bad_gateway";
+	case FAILURE_HANDLER_ERRORS: return "handler_errors";
+	case FAILURE_BROKEN: return "broken";
+	case FAILURE_CLIENT_GONE: return "client_gone";
+	case FAILURE_NONE: break;
+	}
+	return NULL;
+}
+
+static enum failure failure_of_ours(unsigned status)
+{
+	switch (status) {
+	case 502: return FAILURE_BAD_GATEWAY;
+	case 503: return FAILURE_REFUSED;
+	case 504: return FAILURE_TIMEOUTS;
+	default: return FAILURE_NONE;
+	}
+}
+
+/* A handler may answer 503 by itself: only our own are refusals. */
+enum failure outcome_failure(const struct outcome *outcome)
+{
+	switch (outcome->end) {
+	case REQUEST_END_NONE: break;
+	case REQUEST_END_WHOLE: return outcome->status >= 500 ? FAILURE_HANDLER_ERRORS : FAILURE_NONE;
+	case REQUEST_END_FAILED: return failure_of_ours(outcome->status);
+	case REQUEST_END_BROKEN: return FAILURE_BROKEN;
+	case REQUEST_END_CLIENT_GONE: return FAILURE_CLIENT_GONE;
+	}
+	return FAILURE_NONE;
 }
 
 static void count(struct totals *totals, const struct outcome *outcome)
 {
 	unsigned class = outcome->status / 100;
+	enum failure failure = outcome_failure(outcome);
 
 	totals->requests++;
 	if (class >= 2 && class <= 5)
 		totals->classes[class - 2]++;
-	if (outcome->end == REQUEST_END_FAILED)
-		count_failure(totals, outcome->status);
-	totals->client_gone += outcome->end == REQUEST_END_CLIENT_GONE;
-	totals->broken += outcome->end == REQUEST_END_BROKEN;
+	if (failure != FAILURE_NONE)
+		totals->failures[failure]++;
 	totals->retried += outcome->was_retried;
+	totals->bytes_in += outcome->bytes_in;
+	totals->bytes_out += outcome->bytes_out;
 }
 
 static void add_span(struct histogram *histogram, uint64_t us)
@@ -56,23 +86,37 @@ static void add_span(struct histogram *histogram, uint64_t us)
 		histogram_add(histogram, us);
 }
 
+static void add_spawn(struct spawn_sums *sums, const uint64_t us[SPAWN_PARTS_COUNT])
+{
+	if (us[0] == FIGURES_NO_SPAN)
+		return;
+	sums->count++;
+	for (int i = 0; i < SPAWN_PARTS_COUNT; i++)
+		sums->us[i] += us[i];
+}
+
 void figures_add(struct figures *figures, const struct outcome *outcome)
 {
 	count(&figures->totals, outcome);
-	/* 24 KiB that only handlers with requests need. */
+	add_spawn(&figures->spawn, outcome->spawn_us);
+	/* 33 KiB that only handlers with requests need. */
 	if (figures->spans == NULL)
 		figures->spans = calloc(1, sizeof(*figures->spans));
 	if (figures->spans == NULL)
 		return;
 	add_span(&figures->spans->queue, outcome->queue_us);
+	add_span(&figures->spans->start, outcome->start_us);
 	add_span(&figures->spans->first_byte, outcome->first_byte_us);
 	add_span(&figures->spans->total, outcome->total_us);
+	rate_add(&figures->spans->rate, outcome->at_s);
 }
 
 void figures_add_ended(struct figures *figures, const struct process_usage *usage)
 {
 	figures->ended.count++;
 	figures->ended.cpu_us += usage->cpu_us;
+	figures->ended.faults += usage->minor_faults + usage->major_faults;
+	figures->ended.context_switches += usage->context_switches;
 	if (usage->max_rss_kib > figures->ended.max_rss_kib)
 		figures->ended.max_rss_kib = usage->max_rss_kib;
 }

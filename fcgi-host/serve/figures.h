@@ -9,6 +9,7 @@
 #define FCGI_HOST_SERVE_FIGURES_H
 
 #include "base/histogram.h"
+#include "base/rate.h"
 #include "process/spawn.h"
 
 #include <stdbool.h>
@@ -23,29 +24,62 @@ enum request_end {
 	REQUEST_END_CLIENT_GONE,        /* it left by itself before the end */
 };
 
-/* Every request is counted once in `requests`, and once in a class when it has a
- * status; what follows the classes are parts of them. */
+/* What failed, where something did: each request is one of these at most. */
+enum failure {
+	FAILURE_TIMEOUTS,               /* our own 504 */
+	FAILURE_REFUSED,                /* our own 503 */
+	FAILURE_BAD_GATEWAY,            /* our own 502 */
+	FAILURE_HANDLER_ERRORS,         /* a whole answer of the handler's with 5xx */
+	FAILURE_BROKEN,
+	FAILURE_CLIENT_GONE,
+	FAILURES,
+	FAILURE_NONE = FAILURES,
+};
+const char *failure_name(enum failure failure);         /* "bad_gateway"; NULL for NONE */
+
+/* Every request is counted once in `requests`, once in a class when it has a
+ * status, and once in a failure when it is one. */
 struct totals {
 	uint64_t requests;
 	uint64_t classes[4];            /* by status, 2xx to 5xx */
-	uint64_t timeouts, refused, bad_gateway;        /* 504, 503 and 502 of our own */
-	uint64_t client_gone, broken;
+	uint64_t failures[FAILURES];
 	uint64_t retried;               /* given to a second worker */
+	uint64_t bytes_in, bytes_out;   /* of bodies */
 };
 
 struct spans {
 	struct histogram queue;         /* in line for a process, whatever came of it */
+	struct histogram start;         /* from then until the process was there */
 	struct histogram first_byte;    /* from the beginning to the answer's first byte */
 	struct histogram total;         /* to its end; of those that a handler was given */
+	struct rate rate;               /* of all that have ended */
 };
 
 /* Per-request processes that have ended. */
-struct ended { uint64_t count, cpu_us, max_rss_kib; };
+struct ended { uint64_t count, cpu_us, max_rss_kib, faults, context_switches; };
+
+/* The life of a per-request process, in its order. */
+enum spawn_part {
+	SPAWN_PART_START,               /* from asking for it until the program runs: fork to exec */
+	SPAWN_PART_FIRST_BYTE,          /* to the first byte of its answer */
+	SPAWN_PART_END,                 /* until its output is closed */
+	SPAWN_PART_EXIT,                /* to its exit; nothing where that came first */
+	SPAWN_PARTS_COUNT
+};
+/* Sums over the requests of which all parts are known. */
+struct spawn_sums { uint64_t count, us[SPAWN_PARTS_COUNT]; };
+
+/* Does the program serve another request on a connection where it left the end of
+ * an empty body unread?  php-cgi leaves it, and does. */
+enum leftover_habit { LEFTOVER_UNKNOWN, LEFTOVER_SKIPPED, LEFTOVER_FATAL };
 
 struct figures {
 	unsigned refs;
+	enum leftover_habit leftover;   /* learnt from a request that can be repeated */
 	struct totals totals;
 	struct ended ended;
+	struct spawn_sums spawn;
+	uint64_t cpu_told_us;           /* for reading.c only: the most that was ever told */
 	struct spans *spans;            /* NULL until the first request, or without memory */
 };
 
@@ -55,8 +89,12 @@ struct outcome {
 	enum request_end end;
 	unsigned status;                /* as the client sees it, 0: none */
 	bool was_retried;
-	uint64_t queue_us, first_byte_us, total_us;
+	uint64_t queue_us, start_us, first_byte_us, total_us;
+	uint64_t bytes_in, bytes_out;
+	uint64_t at_s;                  /* when, by the monotonic clock */
+	uint64_t spawn_us[SPAWN_PARTS_COUNT];   /* with the first NO_SPAN, none of them did */
 };
+enum failure outcome_failure(const struct outcome *outcome);
 
 struct figures *figures_new(void);      /* NULL without memory */
 struct figures *figures_ref(struct figures *figures);

@@ -2,10 +2,12 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "process/socket_folder.h"
 #include "serve/client.h"
 #include "serve/control.h"
 #include "serve/identity.h"
 #include "serve/listener.h"
+#include "serve/notify.h"
 #include "serve/reload.h"
 #include "serve/request.h"
 #include "serve/site.h"
@@ -206,35 +208,6 @@ static int open_listeners(struct host *host, const struct inherited *inherited, 
 	return 0;
 }
 
-/* Workers' sockets: in a folder that only the relay's user may enter, and in
- * memory where there is such a place: on a disk each new socket may have to wait
- * for the journal, and the loop with it. */
-static int make_folder_in(struct host *host, const char *parent)
-{
-	if (parent == NULL || parent[0] != '/' || strlen(parent) > 64)
-		return -1;
-	snprintf(host->folder, sizeof(host->folder), "%s/fcgi-host.XXXXXX", parent);
-	if (mkdtemp(host->folder) != NULL)
-		return 0;
-	host->folder[0] = '\0';
-	return -1;
-}
-
-static int make_folder(struct host *host, struct err *err)
-{
-	const struct identity *user = &host->site->config->user;
-	const char *const parents[] = { getenv("RUNTIME_DIRECTORY"), getenv("XDG_RUNTIME_DIR"), "/dev/shm", "/tmp" };
-	size_t i = 0;
-
-	while (i < sizeof(parents) / sizeof(parents[0]) && make_folder_in(host, parents[i]) < 0)
-		i++;
-	if (host->folder[0] == '\0')
-		return err_set_errno(err, errno, "folder for workers' sockets in /tmp");
-	if (user->is_set && geteuid() == 0 && chown(host->folder, user->uid, user->gid) < 0)
-		return err_set_errno(err, errno, "%s", host->folder);
-	return 0;
-}
-
 static int open_pools(struct host *host, struct err *err)
 {
 	for (unsigned i = 0; i < host->site->config->handlers_count; i++)
@@ -276,13 +249,15 @@ static int open_host(struct host *host, struct config *config, const struct inhe
 	raise_descriptor_limit();
 	host->begun_ns = clock_monotonic_ns();
 	host->unrouted = figures_new();
+	host->builtin = figures_new();
 	host->has_root = geteuid() == 0;
 	host->site = site_new(host, config, 0, err);
 	host->budget.max = host->site == NULL ? 0 : host->site->config->max_processes;
-	if (host->site == NULL || host->unrouted == NULL || make_boot(host, err) < 0 || open_loop(host, err) < 0)
+	if (host->site == NULL || host->unrouted == NULL || host->builtin == NULL || make_boot(host, err) < 0 || open_loop(host, err) < 0)
 		return -1;
-	if (open_listeners(host, inherited, err) < 0 || make_folder(host, err) < 0)
+	if (open_listeners(host, inherited, err) < 0)
 		return -1;
+	host->notify = notify_open(host->loop);
 	open_control(host);     /* while we are root: who asks sees that, and no stranger in our place */
 	if (identity_assume(&host->site->config->user, err) < 0)
 		return -1;
@@ -314,6 +289,7 @@ static void close_host(struct host *host)
 		request_free(&request);
 	}
 	control_free(&host->control);
+	notify_free(&host->notify);
 	reload_end(host);
 	while (host->pools != NULL)
 		free_entry(host->pools);
@@ -325,10 +301,10 @@ static void close_host(struct host *host)
 	timer_free(&host->log_timer);
 	timer_free(&host->stop_timer);
 	spawner_free(&host->spawner);
-	if (host->folder[0] != '\0')
-		rmdir(host->folder);
+	socket_folder_remove(host->folder);     /* the first spawner has, unless it died before */
 	site_unref(&host->site);
 	figures_unref(&host->unrouted);
+	figures_unref(&host->builtin);
 	loop_free(&host->loop);
 	free(host->signals);
 	free(host->listeners);
@@ -336,7 +312,7 @@ static void close_host(struct host *host)
 	free(host);
 }
 
-int host_run(struct config *config, struct spawner *spawner, const struct inherited *inherited)
+int host_run(struct config *config, struct spawner *spawner, const char *folder, const struct inherited *inherited)
 {
 	struct host *host = calloc(1, sizeof(*host));
 	struct err err = { "no memory" };
@@ -348,6 +324,7 @@ int host_run(struct config *config, struct spawner *spawner, const struct inheri
 		return 1;
 	}
 	host->spawner = spawner;
+	host->folder = folder;
 	if (open_host(host, config, inherited, &err) < 0) {
 		fprintf(stderr, "fcgi-host: %s\n", err.text);
 	} else {
@@ -356,6 +333,7 @@ int host_run(struct config *config, struct spawner *spawner, const struct inheri
 		for (size_t i = 0; i < host->listeners_count; i++)
 			listener_start(host->listeners[i]);
 		log_message(LOG_LEVEL_INFO, "ready", "serving %zu routes, %zu handlers", config->routes_count, config->handlers_count);
+		notify_ready(host->notify);
 		loop_run(host->loop);
 		log_message(LOG_LEVEL_INFO, "stopped", "bye");
 		status = host->is_failed ? 1 : 0;

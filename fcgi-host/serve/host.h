@@ -10,6 +10,7 @@
 #include "process/pool.h"
 #include "process/spawn.h"
 #include "route/route.h"
+#include "serve/failures.h"
 #include "serve/figures.h"
 
 #include <stdbool.h>
@@ -18,6 +19,7 @@
 struct client;
 struct control;
 struct listener;
+struct notify;
 struct reload;
 struct request;
 struct signals;
@@ -29,7 +31,7 @@ struct pool_entry {
 	struct pool *pool;
 	struct site *site;
 	struct figures *figures;        /* counted */
-	size_t place;                   /* for status.c only */
+	size_t place;                   /* for reading.c only */
 	struct pool_entry *next, *prev;
 };
 
@@ -51,15 +53,18 @@ struct host {
 	enum host_state state;
 	bool has_root;                  /* the spawners have it: we may have given it up */
 	bool is_inherited;              /* listeners were handed over: a reload leaves them */
-	bool has_closed_pools;          /* the host stops, and all that is to have a process is in line */
 	bool is_failed;                 /* a spawner was lost: exit status 1 */
-	char folder[96];                /* workers' sockets; "" when there is none */
+	const char *folder;             /* of workers' sockets; borrowed */
 	uint32_t generation;            /* the number last given to a configuration */
 	unsigned reloads;               /* that succeeded */
 	uint64_t begun_ns;
 	struct figures *unrouted;       /* of requests that no handler is for */
+	struct figures *builtin;        /* of those that we answered ourselves, by a route */
+	unsigned builtin_answers;       /* that are on their way */
+	struct failures failures;       /* the last ones */
 	struct reload *reload;          /* the one that is under way, or NULL */
 	struct control *control;        /* NULL when another host has this configuration */
+	struct notify *notify;          /* systemd; NULL when nobody asks to be told */
 	struct signals *signals;
 	struct timer *stop_timer;
 	struct timer *log_timer;        /* the log's reader is slow */
@@ -75,7 +80,7 @@ struct inherited { int *fds; size_t count; };
 
 /* Runs until TERM.  Takes ownership of `config` and `spawner`.  Returns the exit
  * status. */
-int host_run(struct config *config, struct spawner *spawner, const struct inherited *inherited);
+int host_run(struct config *config, struct spawner *spawner, const char *folder, const struct inherited *inherited);
 
 /* A client or a request has gone: is there anything left to wait for? */
 void host_check_stop(struct host *host);

@@ -1,12 +1,15 @@
 #include "serve/listener.h"
 
 #include "base/log.h"
+#include "base/tcp.h"
+#include "config/address.h"
 #include "process/socket_path.h"
 #include "serve/client.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,12 +104,9 @@ static bool is_allowed(const struct listener *listener, const struct sockaddr *p
 {
 	const struct listen_config *config = listener->config;
 
-	if (listener->is_unix || config == NULL || config->allow_count == 0)
+	if (listener->is_unix || config == NULL || config->allow.count == 0)
 		return true;
-	for (size_t i = 0; i < config->allow_count; i++)
-		if (prefix_contains(&config->allow[i], peer))
-			return true;
-	return false;
+	return prefixes_contain(&config->allow, peer);
 }
 
 static void refuse(struct listener *listener, int fd, const struct sockaddr *peer, socklen_t peer_len)
@@ -139,6 +139,8 @@ static bool accept_one(struct listener *listener)
 		refuse(listener, fd, (struct sockaddr *)&peer, peer_len);
 		return true;
 	}
+	if (!listener->is_unix)
+		tcp_tune(fd);
 	if (client_open(listener->host, fd, listener->is_unix, &err) < 0)
 		log_message(LOG_LEVEL_ERROR, "accept", "%s", err.text);
 	/* The kernel gives the lowest free number, so it tells how many are in use. */
@@ -227,15 +229,64 @@ static int bind_unix(struct listener *listener, struct err *err)
 	return status;
 }
 
-static int bind_tcp(struct listener *listener, struct err *err)
+static in_port_t port_of(const struct listen_config *config)
+{
+	const struct sockaddr_storage *address = &config->address.sockaddr;
+
+	return address->ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)address)->sin6_port :
+		((const struct sockaddr_in *)address)->sin_port;
+}
+
+/* Lets others of this user bind to a port, or no more. */
+static void share_port(int fd, int is_shared)
+{
+	setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &is_shared, sizeof(is_shared));
+}
+
+static int bind_and_listen(const struct listener *listener)
 {
 	const struct listen_config *config = listener->config;
+
+	if (bind(listener->fd, (const struct sockaddr *)&config->address.sockaddr, config->address.sockaddr_len) < 0)
+		return -1;
+	return listen(listener->fd, (int)config->backlog);
+}
+
+/* A reload may widen an address, or narrow it, on the port where we listen: the
+ * old socket and the new one then share it until the old one is closed. */
+static int bind_beside_ours(const struct listener *listener)
+{
+	const struct host *host = listener->host;
+	bool has_ours = false;
+	int status, errnum;
+
+	for (size_t i = 0; i < host->listeners_count; i++) {
+		const struct listener *other = host->listeners[i];
+
+		if (!other->is_unix && other->config != NULL && port_of(other->config) == port_of(listener->config)) {
+			share_port(other->fd, 1);
+			has_ours = true;
+		}
+	}
+	share_port(listener->fd, 1);
+	errno = EADDRINUSE;
+	status = has_ours ? bind_and_listen(listener) : -1;
+	errnum = errno;
+	share_port(listener->fd, 0);
+	for (size_t i = 0; i < host->listeners_count; i++)
+		if (!host->listeners[i]->is_unix)
+			share_port(host->listeners[i]->fd, 0);
+	errno = errnum;
+	return status;
+}
+
+static int bind_tcp(struct listener *listener, struct err *err)
+{
 	int on = 1;
 
 	setsockopt(listener->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (bind(listener->fd, (const struct sockaddr *)&config->address.sockaddr, config->address.sockaddr_len) < 0 ||
-	    listen(listener->fd, (int)config->backlog) < 0)
-		return err_set_errno(err, errno, "%s", config->address.text);
+	if (bind_and_listen(listener) < 0 && (errno != EADDRINUSE || bind_beside_ours(listener) < 0))
+		return err_set_errno(err, errno, "%s", listener->config->address.text);
 	return 0;
 }
 
@@ -294,49 +345,16 @@ bool listener_has_file(const struct listener *listener)
 		st.st_dev == listener->device && st.st_ino == listener->inode);
 }
 
-/* An owner that is not named any more is again who would have it without. */
-static uid_t new_owner(const struct listen_config *old, const struct listen_config *new)
+void listener_update(struct listener *listener, const struct listen_config *config)
 {
-	return new->owner == (uid_t)-1 && old->owner != (uid_t)-1 ? geteuid() : new->owner;
-}
+	bool has_new_backlog = listener->config->backlog != config->backlog;
 
-static gid_t new_group(const struct listen_config *old, const struct listen_config *new)
-{
-	return new->group == (gid_t)-1 && old->group != (gid_t)-1 ? getegid() : new->group;
-}
-
-/* Taking rights away comes first, so that there is no moment of wider ones. */
-static int update_rights(const struct listen_config *old, const struct listen_config *new, struct err *err)
-{
-	const char *path = socket_path(new);
-	bool has_new_owner = old->owner != new->owner || old->group != new->group;
-
-	if (old->mode == new->mode && !has_new_owner)
-		return 0;
-	if (chmod(path, (mode_t)(old->mode & new->mode)) == 0) {
-		if ((!has_new_owner || chown(path, new_owner(old, new), new_group(old, new)) == 0) &&
-		    chmod(path, (mode_t)new->mode) == 0)
-			return 0;
-		err_set_errno(err, errno, "%s: owner and mode", new->address.text);
-		chmod(path, (mode_t)old->mode);
-		return -1;
-	}
-	return err_set_errno(err, errno, "%s: owner and mode", new->address.text);
-}
-
-int listener_update(struct listener *listener, const struct listen_config *config, struct err *err)
-{
-	const struct listen_config *old = listener->config;
-
-	if (old == config)
-		return 0;
-	if (listener->is_unix && update_rights(old, config, err) < 0)
-		return -1;
+	if (listener->config == config)
+		return;
 	listener->config = config;
 	listener->has_said_refused = false;
-	if (old->backlog != config->backlog)
+	if (has_new_backlog)
 		listen(listener->fd, (int)config->backlog);
-	return 0;
 }
 
 int listener_check_inherited(int fd, struct err *err)
@@ -383,8 +401,11 @@ static void remove_file(struct listener *listener)
 
 void listener_drain(struct listener *listener)
 {
+	unsigned most = listener->config == NULL ? 0 : listener->config->backlog + 1;
+
 	remove_file(listener);
-	while (accept_one(listener))
+	/* A port goes on taking connections while we do. */
+	while (most-- > 0 && accept_one(listener))
 		;
 }
 

@@ -25,9 +25,9 @@ bool listener_is_at(const struct listener *listener, const struct listen_config 
 /* Can it still be found there?  False when its socket file was removed or replaced. */
 bool listener_has_file(const struct listener *listener);
 
-/* Goes by `config` from now on: owner, mode, backlog, allow.  -1 with err when
- * the rights of the socket could not be changed: then nothing is. */
-int listener_update(struct listener *listener, const struct listen_config *config, struct err *err);
+/* Goes by `config` from now on: backlog and allow.  Owner and mode:
+ * process/socket_rights.h. */
+void listener_update(struct listener *listener, const struct listen_config *config);
 
 void listener_start(struct listener *listener);
 void listener_descriptor_freed(struct listener *listener);

@@ -5,8 +5,10 @@
 #include "serve/reload.h"
 
 #include "base/log.h"
+#include "process/socket_rights.h"
 #include "serve/host.h"
 #include "serve/identity.h"
+#include "serve/notify.h"
 #include "serve/reload_listeners.h"
 #include "serve/site.h"
 
@@ -28,7 +30,7 @@ struct waiter {
 	struct waiter *next;
 };
 
-enum reload_state { RELOAD_ASKED, RELOAD_SPAWNERS, RELOAD_TRIAL };
+enum reload_state { RELOAD_ASKED, RELOAD_SPAWNERS, RELOAD_TRIAL, RELOAD_RIGHTS };
 
 struct reload {
 	struct host *host;
@@ -145,6 +147,8 @@ static void finish(struct reload *reload, bool is_fine)
 	} else {
 		host->reload = NULL;
 		free(reload);
+		if (host->state == HOST_RUNNING)
+			notify_ready(host->notify);
 	}
 }
 
@@ -189,28 +193,13 @@ static void note_what_stays(struct reload *reload, const struct config *old, con
 		note(reload, "'user' changes only with a restart");
 }
 
-static int update_listeners(struct reload *reload, struct err *err)
-{
-	if (reload_listeners_update(&reload->listeners, reload->site->config, err) == 0)
-		return 0;
-	if (errno == EPERM && reload->host->site->config->user.is_set)
-		note(reload, "only root may give a socket another owner or mode, and the host has given that up: restart it");
-	return -1;
-}
-
 static void commit(struct reload *reload)
 {
 	struct host *host = reload->host;
 	struct site *old = host->site;
-	struct err err;
 
-	if (update_listeners(reload, &err) < 0 || reopen_log(old->config, reload->site->config, &err) < 0) {
-		reload_listeners_restore(&reload->listeners, old->config);
-		abandon(reload, err.text);
-		return;
-	}
 	note_what_stays(reload, old->config, reload->site->config);
-	reload_listeners_swap(&reload->listeners);
+	reload_listeners_swap(&reload->listeners, reload->site->config);
 	host->site = reload->site;
 	host->reloads++;
 	host->budget.max = host->site->config->max_processes;
@@ -222,6 +211,48 @@ static void commit(struct reload *reload)
 
 /* The steps. */
 
+static void on_rights(void *ctx, int errnum, size_t failed)
+{
+	struct reload *reload = ctx;
+	const struct config *config = reload->site->config;
+
+	if (errnum == 0) {
+		commit(reload);
+		return;
+	}
+	bytes_printf(&reload->notes, "%s: owner and mode: %s\n",
+		failed < config->listen_count ? config->listen[failed].address.text : "a socket", strerror(errnum));
+	reopen_log(config, reload->host->site->config, NULL);
+	abandon(reload, NULL);
+}
+
+static bool has_given_up_root(const struct host *host)
+{
+	return host->has_root && host->site->config->user.is_set;
+}
+
+/* What may fail at the very end: the log, and the rights of the sockets. */
+static void make_ready(struct reload *reload)
+{
+	struct host *host = reload->host;
+	const struct config *from = host->site->config, *to = reload->site->config;
+	size_t failed = 0;
+	struct err err;
+
+	timer_clear(reload->trial_timer);
+	reload->state = RELOAD_RIGHTS;
+	if (reopen_log(from, to, &err) < 0) {
+		abandon(reload, err.text);
+	} else if (host->is_inherited || !socket_rights_differ(from, to)) {
+		commit(reload);
+	} else if (!has_given_up_root(host)) {
+		on_rights(reload, socket_rights_change(from, to, &failed), failed);
+	} else if (spawner_change_rights(host->spawner, host->site->generation, reload->generation, on_rights, reload, &err) < 0) {
+		reopen_log(to, from, NULL);
+		abandon(reload, err.text);
+	}
+}
+
 static void on_trial(void *ctx, const struct err *why)
 {
 	struct reload *reload = ctx;
@@ -229,7 +260,7 @@ static void on_trial(void *ctx, const struct err *why)
 	if (why != NULL)
 		abandon(reload, why->text);
 	else if (--reload->trials == 0)
-		commit(reload);
+		make_ready(reload);
 }
 
 /* For example when max_processes leaves no room beside the old workers. */
@@ -322,6 +353,7 @@ static void begin(void *ctx)
 	reload->generation = ++host->generation;
 	bytes_clear(&reload->notes);
 	config_report_init(&report);
+	report.is_for_root = host->has_root;
 	reload->config = config_load(host->site->config->file, &report);
 	bytes_append(&reload->notes, bytes_data(&report.warnings), report.warnings.len);
 	bytes_append(&reload->notes, bytes_data(&report.errors), report.errors.len);
@@ -347,6 +379,7 @@ static struct reload *reload_of(struct host *host)
 		host->reload->host = host;
 		bytes_init(&host->reload->notes, 1024 * 1024);
 		defer_call(host->loop, &host->reload->begin, begin, host->reload);
+		notify_reloading(host->notify);
 	}
 	return host->reload;
 }
@@ -405,7 +438,7 @@ void reload_stop(struct host *host)
 	if (reload == NULL)
 		return;
 	defer_cancel(&reload->begin);
-	spawner_load_cancel(host->spawner);
+	spawner_cancel(host->spawner);
 	abandon(reload, "the host is stopping");
 }
 

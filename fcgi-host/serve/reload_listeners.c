@@ -56,29 +56,7 @@ void reload_listeners_drop(struct reload_listeners *listeners)
 	forget(listeners);
 }
 
-int reload_listeners_update(struct reload_listeners *listeners, const struct config *config, struct err *err)
-{
-	for (size_t i = 0; i < listeners->count; i++)
-		if (listener_update(listeners->list[i], &config->listen[i], err) < 0)
-			return -1;
-	return 0;
-}
-
-static void restore(struct listener *listener, const struct config *config)
-{
-	for (size_t i = 0; i < config->listen_count; i++)
-		if (listener_is_at(listener, &config->listen[i]))
-			listener_update(listener, &config->listen[i], NULL);
-}
-
-void reload_listeners_restore(struct reload_listeners *listeners, const struct config *config)
-{
-	for (size_t i = 0; i < listeners->count; i++)
-		if (is_in_use(listeners->host, listeners->list[i]))
-			restore(listeners->list[i], config);
-}
-
-void reload_listeners_swap(struct reload_listeners *listeners)
+void reload_listeners_swap(struct reload_listeners *listeners, const struct config *config)
 {
 	struct host *host = listeners->host;
 	struct listener **old = host->listeners;
@@ -86,9 +64,11 @@ void reload_listeners_swap(struct reload_listeners *listeners)
 
 	if (host->is_inherited)
 		return;
-	for (size_t i = 0; i < listeners->count; i++)
+	for (size_t i = 0; i < listeners->count; i++) {
+		listener_update(listeners->list[i], &config->listen[i]);
 		if (!is_in_use(host, listeners->list[i]))
 			listener_start(listeners->list[i]);
+	}
 	host->listeners = listeners->list;
 	host->listeners_count = listeners->count;
 	forget(listeners);

@@ -26,14 +26,8 @@ int reload_listeners_open(struct reload_listeners *listeners, struct host *host,
 /* Closes the new ones. */
 void reload_listeners_drop(struct reload_listeners *listeners);
 
-/* They take the rights that `config` gives them, those that stay too.  -1 with
- * err and errno: some have. */
-int reload_listeners_update(struct reload_listeners *listeners, const struct config *config, struct err *err);
-/* Those that stay go by `config`, the old one, again. */
-void reload_listeners_restore(struct reload_listeners *listeners, const struct config *config);
-
-/* The new ones begin to accept, and those of the host that are not named any
- * more go. */
-void reload_listeners_swap(struct reload_listeners *listeners);
+/* The new ones begin to accept, those that stay go by `config`, and those of the
+ * host that are not named any more go. */
+void reload_listeners_swap(struct reload_listeners *listeners, const struct config *config);
 
 #endif

@@ -286,6 +286,7 @@ void request_on_exit(struct request *request, const struct process *process)
 	request->has_exit = true;
 	request->wait_status = process->wait_status;
 	request->usage = process->usage;
+	request->exited_ns = process->exited_ns;
 	request->has_usage = true;
 	if (request->answered_ns == 0)
 		return;

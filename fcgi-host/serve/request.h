@@ -79,6 +79,7 @@ struct request {
 
 	/* For the log. */
 	uint64_t begun_ns, queued_ns, granted_ns, started_ns, body_end_ns, first_byte_ns, answered_ns, ending_ns;
+	uint64_t output_end_ns, exited_ns;      /* of a per-request process: its stdout was closed; it was gone */
 	pid_t pid;
 	bool is_lost;                   /* the output ended in a death */
 	bool has_exit;                  /* wait_status and usage are known */

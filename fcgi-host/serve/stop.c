@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "serve/client.h"
 #include "serve/listener.h"
+#include "serve/notify.h"
 #include "serve/reload.h"
 #include "serve/request.h"
 
@@ -15,18 +16,10 @@ void stop_close_listeners(struct host *host)
 	host->listeners_count = 0;
 }
 
-static bool is_writing(const struct host *host)
+static bool has_client(const struct host *host)
 {
 	for (const struct client *client = host->clients; client != NULL; client = client->next)
-		if (client->out.len > 0)
-			return true;
-	return false;
-}
-
-static bool has_awaited_client(const struct host *host)
-{
-	for (const struct client *client = host->clients; client != NULL; client = client->next)
-		if (client_is_awaited(client))
+		if (client->out.len > 0 || client_is_awaited(client))
 			return true;
 	return false;
 }
@@ -38,7 +31,21 @@ static bool is_idle(const struct host *host)
 	for (const struct pool_entry *entry = host->pools; entry != NULL; entry = entry->next)
 		if (!pool_is_empty(entry->pool))
 			return false;
-	return host->state == HOST_KILLING || (!is_writing(host) && host->has_closed_pools);
+	return host->state == HOST_KILLING || !has_client(host);
+}
+
+static void check_stop(void *ctx)
+{
+	struct host *host = ctx;
+
+	if (host->state != HOST_RUNNING && is_idle(host))
+		loop_stop(host->loop);
+}
+
+void host_check_stop(struct host *host)
+{
+	if (host->state != HOST_RUNNING)
+		defer_call(host->loop, &host->stop_check, check_stop, host);
 }
 
 static void on_pool_empty(void *ctx)
@@ -48,30 +55,8 @@ static void on_pool_empty(void *ctx)
 
 static void close_pools(struct host *host)
 {
-	if (host->has_closed_pools)
-		return;
-	host->has_closed_pools = true;
 	for (struct pool_entry *entry = host->pools; entry != NULL; entry = entry->next)
 		pool_close(entry->pool, on_pool_empty, host);
-}
-
-static void check_stop(void *ctx)
-{
-	struct host *host = ctx;
-
-	if (host->state == HOST_DRAINING && !has_awaited_client(host))
-		close_pools(host);
-	if (host->state != HOST_RUNNING && is_idle(host))
-		loop_stop(host->loop);
-}
-
-void host_check_stop(struct host *host)
-{
-	if (host->state == HOST_RUNNING)
-		return;
-	/* After all that is deferred by now. */
-	defer_cancel(&host->stop_check);
-	defer_call(host->loop, &host->stop_check, check_stop, host);
 }
 
 static uint64_t grace_ms(const struct host *host)
@@ -126,28 +111,30 @@ void stop_on_time(void *ctx)
 	}
 }
 
-/* A socket that was handed over is somebody else's, who may go on with it. */
-static void take_backlog(struct host *host)
-{
-	for (size_t i = 0; i < host->listeners_count && !host->is_inherited; i++)
-		listener_drain(host->listeners[i]);
-}
-
-/* Whoever has been let in, or has sent a request on a connection that was kept,
- * gets an answer. */
-void stop_drain(struct host *host)
+/* A connection that waits to be accepted, and a request that waits to be read,
+ * are ours: the web server believes them sent. */
+static void take_what_has_come(struct host *host)
 {
 	struct client *client, *next;
 
-	log_message(LOG_LEVEL_INFO, "stopping", "no new requests; those that run may take %llu ms", (unsigned long long)grace_ms(host) / 2);
-	host->state = HOST_DRAINING;
-	reload_stop(host);
-	take_backlog(host);
+	for (size_t i = 0; i < host->listeners_count; i++)
+		listener_drain(host->listeners[i]);
 	stop_close_listeners(host);
 	for (client = host->clients; client != NULL; client = next) {
 		next = client->next;
 		client_stop(client);
 	}
+}
+
+void stop_drain(struct host *host)
+{
+	log_message(LOG_LEVEL_INFO, "stopping", "no new requests; those that run may take %llu ms", (unsigned long long)grace_ms(host) / 2);
+	host->state = HOST_DRAINING;
+	notify_stopping(host->notify, grace_ms(host));
+	reload_stop(host);
+	take_what_has_come(host);
+	for (struct pool_entry *entry = host->pools; entry != NULL; entry = entry->next)
+		pool_retire(entry->pool, on_pool_empty, host);
 	timer_set(host->stop_timer, grace_ms(host) / 2);
 	host_check_stop(host);
 }

@@ -40,6 +40,10 @@ static const struct name front_names[] = {
 	EXACT("DOCUMENT_URI"), EXACT("CONTEXT_PREFIX"), EXACT("CONTEXT_DOCUMENT_ROOT"), EXACT("SERVER_ADMIN"),
 	EXACT("SERVER_SIGNATURE"), EXACT("SCRIPT_URI"), EXACT("SCRIPT_URL"), EXACT("UNIQUE_ID"), EXACT("PATH"),
 	EXACT("nokeepalive"), PREFIX("REDIRECT_"), PREFIX("FCGI_"),
+};
+
+/* The same among the fields of the client. */
+static const struct name front_fields[] = {
 	/* Nginx sends these beside CONTENT_LENGTH and CONTENT_TYPE; the rest concern the
 	 * client's connection, which the handler does not see (mod_fcgid forces one). */
 	EXACT("HTTP_CONTENT_LENGTH"), EXACT("HTTP_CONTENT_TYPE"), EXACT("HTTP_CONNECTION"), EXACT("HTTP_KEEP_ALIVE"),
@@ -53,21 +57,21 @@ static bool is_http(struct slice name)
 }
 
 /* The client's own fields that no handler may see: httpoxy, passwords. */
-static bool is_guarded(struct slice name)
+static bool is_guarded_field(struct slice name)
 {
 	return slice_is_nocase(name, "HTTP_PROXY") || slice_is_nocase(name, "HTTP_AUTHORIZATION")
-		|| slice_is_nocase(name, "HTTP_PROXY_AUTHORIZATION") || slice_is_nocase(name, "AUTHORIZATION");
+		|| slice_is_nocase(name, "HTTP_PROXY_AUTHORIZATION");
 }
 
 static bool passes(const struct cgi_environment *how, struct slice name)
 {
-	if (!env_name_is_variable(name.ptr, name.len) || is_listed(front_names, COUNT(front_names), name))
-		return false;
-	if (is_guarded(name))
+	if (!env_name_is_variable(name.ptr, name.len))
 		return false;
 	if (is_http(name))
-		return true;
-	if (is_listed(standard_names, COUNT(standard_names), name))
+		return !is_listed(front_fields, COUNT(front_fields), name) && !is_guarded_field(name);
+	if (is_listed(standard_names, COUNT(standard_names), name) || is_listed(front_names, COUNT(front_names), name))
+		return false;
+	if (slice_is_nocase(name, "AUTHORIZATION"))
 		return false;
 	return !how->is_process || env_name_is_safe(name.ptr, name.len);
 }
@@ -81,9 +85,8 @@ static int pass_on(const struct vars *front, const struct cgi_environment *how, 
 {
 	for (size_t i = 0; i < vars_count(front); i++) {
 		struct var var = vars_at(front, i);
-		struct slice name = { var.name, var.name_len };
 
-		if (passes(how, name) && vars_set(out, name, (struct slice){ var.value, var.value_len }) == VARS_FULL)
+		if (passes(how, (struct slice){ var.name, var.name_len }) && vars_copy(out, front, i) == VARS_FULL)
 			return -1;
 	}
 	return 0;

@@ -211,14 +211,18 @@ static enum vars_result add(struct vars *vars, struct slice name, uint32_t hash,
 	return VARS_SET;
 }
 
-static enum vars_result set(struct vars *vars, struct slice name, struct slice value)
+static enum vars_result set_hashed(struct vars *vars, struct slice name, uint32_t hash, struct slice value)
 {
-	uint32_t hash = hash_of(name);
 	uint32_t *slot = vars->slots_count == 0 ? NULL : slot_of(vars, name, hash);
 
 	if (slot != NULL && *slot != 0)
 		return replace(vars, &vars->entries[*slot - 1], value);
 	return add(vars, name, hash, value);
+}
+
+static enum vars_result set(struct vars *vars, struct slice name, struct slice value)
+{
+	return set_hashed(vars, name, hash_of(name), value);
 }
 
 enum vars_result vars_set(struct vars *vars, struct slice name, struct slice value)
@@ -250,6 +254,14 @@ enum vars_result vars_set(struct vars *vars, struct slice name, struct slice val
 enum vars_result vars_set_text(struct vars *vars, const char *name, const char *value)
 {
 	return vars_set(vars, slice_of(name), slice_of(value));
+}
+
+enum vars_result vars_copy(struct vars *to, const struct vars *from, size_t i)
+{
+	const struct entry *entry = &from->entries[i];
+
+	return set_hashed(to, (struct slice){ from->text + entry->name, entry->name_len }, entry->hash,
+		(struct slice){ from->text + entry->value, entry->value_len });
 }
 
 void vars_unset(struct vars *vars, const char *name)

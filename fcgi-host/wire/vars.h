@@ -30,6 +30,8 @@ enum vars_result {
 };
 enum vars_result vars_set(struct vars *vars, struct slice name, struct slice value);
 enum vars_result vars_set_text(struct vars *vars, const char *name, const char *value);
+/* What the i-th of another set says: cheaper, its name is known to be good. */
+enum vars_result vars_copy(struct vars *to, const struct vars *from, size_t i);
 void vars_unset(struct vars *vars, const char *name);
 
 /* The value, or NULL.  Valid until the set changes. */

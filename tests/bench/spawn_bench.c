@@ -129,7 +129,7 @@ int main(int argc, char **argv)
 	config.spawners = (unsigned)strtoul(argv[3], NULL, 10);
 	figures_take(&before);
 	fill_block(&bench.block);
-	bench.spawner = spawner_fork(&config, &why);
+	bench.spawner = spawner_fork(&config, &(struct spawn_cleanup){ .folder = "" }, &why);
 	bench.loop = loop_new(&why);
 	lanes = calloc(at_once, sizeof(*lanes));
 	if (lanes == NULL || bench.spawner == NULL || bench.loop == NULL ||

@@ -104,8 +104,12 @@ def test_what_is_not_there_yet_is_said(idle_host, line):
     complaint(idle_host, HANDLER.format(line), 5, "not yet supported")
 
 
-def test_a_builtin_is_not_there_yet(idle_host):
-    complaint(idle_host, "listen: unix:/run/x.sock\nhandlers: {}\nroutes:\n  - {path: /-/status, builtin: status}\n", 4, "not yet supported")
+def test_who_may_ask_is_for_builtin_routes(idle_host):
+    text = "listen: unix:/run/x.sock\nhandlers: {h: {command: /bin/true}}\nroutes:\n"
+    complaint(idle_host, text + "  - {path: /h, handler: h, allow: [10.0.0.0/8]}\n", 4, "'allow' is for 'builtin'")
+    complaint(idle_host, text + "  - {path: /s, builtin: status, allow: []}\n", 4, "the list is empty")
+    complaint(idle_host, text + "  - {path: /s, builtin: status, allow: [10.0.0.1/8]}\n", 4, "bits set after the first 8")
+    complaint(idle_host, text + "  - {path: /s, builtin: stats}\n", 4, "status")
 
 
 TOP = "{}\nhandlers:\n  a:\n    command: [handlers/hello]\nroutes:\n  - {{path: /a, handler: a}}\n"

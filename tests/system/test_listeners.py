@@ -35,6 +35,16 @@ def test_tcp_on_loopback(make_host, front):
     assert front(host).get("/h").text == "hello\n"
 
 
+def test_a_web_server_that_is_cut_off_is_noticed(make_host):
+    """An idle connection over TCP asks from time to time whether the other end is still there."""
+    port = free_port()
+    host = make_host({"h": HELLO}, listen=f"127.0.0.1:{port}")
+    with host.connect() as conn:
+        assert wire.request(None, "/h", conn=conn, keep=True).text == "hello\n"
+        shown = subprocess.run(["ss", "-tnoH", "state", "established", f"( sport = :{port} )"], capture_output=True, text=True, check=True).stdout
+        assert "keepalive" in shown, shown
+
+
 def test_several_listeners(make_host, folder):
     port = free_port()
     host = make_host({"h": HELLO}, listen=[{"address": f"unix:{folder}/a.sock", "mode": "0666"}, f"127.0.0.1:{port}"])

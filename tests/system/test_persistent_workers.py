@@ -8,7 +8,7 @@ import time
 import pytest
 
 from lib import proc, wire
-from lib.handlers import HELLO, faulty, pattern, python, sha, worker
+from lib.handlers import HELLO, PROGRAMS, faulty, pattern, python, sha, worker
 from lib.wait import connects, stays, wait_until
 
 PID = re.compile(r"pid=(\d+) served=(\d+)")
@@ -64,6 +64,29 @@ def test_an_early_answer_of_a_worker(make_host, front, fastcgi_program):
         answer = client.post("/w?body=5", bytes(3 << 20))
         assert (answer.status, answer.body, answer.complete) == (200, b"xxxxx", True)
         assert client.get("/w?body=3").body == b"xxx"
+
+
+def leftover_host(make_host, leftover):
+    script = (PROGRAMS / "leaves_stdin.py").read_text()
+    return make_host({"w": {"script": script, "protocol": "fastcgi", "workers": {"max": 1}, "env": {"LEFTOVER": leftover}}})
+
+
+def test_the_end_of_an_empty_body_left_unread_costs_no_connection(make_host):
+    """php-cgi leaves it.  The first request that finds such a connection kept tries it, if it can be repeated."""
+    host = leftover_host(make_host, "skips")
+    assert host.request("/w").text == "0"
+    assert host.request("/w", "POST", b"abc").text == "3"       # not on that connection
+    assert [host.request("/w").text for _ in range(10)] == ["0"] * 10
+    assert host.request("/w", "POST", b"abcd").text == "4"      # it is known now
+    attempts = (host.scratch / "attempts").read_text().splitlines()
+    assert (attempts.count("connection"), attempts.count("request"), len(attempts)) == (2, 13, 15)
+
+
+def test_a_program_that_stumbles_over_it_gets_new_connections(make_host):
+    host = leftover_host(make_host, "stumbles")
+    assert [host.request("/w").text for _ in range(6)] == ["0"] * 6
+    assert [host.request("/w", "POST", b"abc").text for _ in range(3)] == ["3"] * 3
+    assert (host.scratch / "attempts").read_text().count("gave up") == 1, "it was tried once"
 
 
 def test_one_word_switches_a_fastcgi_program(make_host, fastcgi_program):

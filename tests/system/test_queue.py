@@ -1,5 +1,11 @@
 """Waiting for a process has limits, and nobody waits for someone else's handler."""
+import os
+import signal
+import socket
+import subprocess
 import time
+
+import pytest
 
 from lib import wire
 from lib.handlers import HELLO, worker
@@ -92,3 +98,46 @@ def test_a_waiting_request_is_served_when_a_process_is_free(make_host):
     assert time.monotonic() - started >= 0.9
     waits = sorted(e["queue_ms"] for e in host.wait_log(event="request", count=5))
     assert waits[0] < 150 < waits[-1]
+
+
+# --- the kernel's line is longer than ours
+
+CROWD = 900         # at once; the backlog that the host asks for is 1024
+
+
+def waiting_in_backlog(path):
+    """Connections that a unix socket has not accepted yet."""
+    shown = subprocess.run(["ss", "-xlnH", "src", path], capture_output=True, text=True, check=True).stdout.split()
+    return int(shown[2]) if shown else 0
+
+
+@pytest.mark.parametrize("name", ["wire", "nginx-kept", "nginx-plain"])
+def test_a_crowd_is_answered_or_refused_by_us_and_never_by_the_kernel(make_host, make_front, fastcgi_program, name):
+    """All of them connect while the relay does not run: more than workers and line take, and the kernel keeps every one."""
+    host = make_host({"w": worker(fastcgi_program, workers={"min": 2, "max": 2}, queue={"max": 50, "timeout": "20s"})})
+    client = make_front(name, host)
+    assert client.get("/w").status == 200
+    wait_until(lambda: len(host.children()) == 2, 10)
+    os.kill(host.relay, signal.SIGSTOP)
+    try:
+        crowd = [socket.socket(socket.AF_UNIX if name == "wire" else socket.AF_INET) for _ in range(CROWD)]
+        for s in crowd:
+            s.settimeout(30)
+            s.connect(host.address if name == "wire" else ("127.0.0.1", client.port))
+            if name == "wire":
+                s.sendall(wire.begin() + wire.stream(wire.PARAMS, wire.pairs(wire.variables("/w"))) + wire.record(wire.STDIN))
+            else:
+                s.sendall(b"GET /w HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        # Those that nginx has kept need no place.
+        wait_until(lambda: waiting_in_backlog(host.socket) >= CROWD - 32, 20, "the crowd in the backlog")
+    finally:
+        os.kill(host.relay, signal.SIGCONT)
+    texts = []
+    for s in crowd:
+        with s:
+            texts.append(b"".join(iter(lambda: s.recv(65536), b"")))
+    good = [t for t in texts if b"pid=" in t]
+    refused = [t for t in texts if b"503" in t and b"Retry-After" in t]
+    assert len(good) + len(refused) == CROWD, [t for t in texts if t not in good and t not in refused][:3]
+    assert len(good) >= 52 and len(refused) > 0, (len(good), len(refused))
+    assert len(host.wait_log(event="request", count=CROWD + 1)) == CROWD + 1, "each of them reached us"

@@ -39,6 +39,7 @@ def test_every_yaml_block_is_a_good_configuration(make_host, text):
 @pytest.mark.parametrize("text", blocks("nginx"))
 def test_every_nginx_block_is_one_that_nginx_takes(folder, text):
     (folder / "fcgi-host").symlink_to(REPO / "nginx")
+    (folder / "fastcgi_params").symlink_to("/etc/nginx/fastcgi_params")
     is_upstream = "upstream" in text
     conf = folder / "nginx.conf"
     conf.write_text(f"""

@@ -469,6 +469,25 @@ def test_a_socket_that_somebody_else_put_there_is_left_alone(make_host):
     host.keeps_socket = True
 
 
+def test_an_address_widens_and_narrows_on_its_port(make_host):
+    port = free_port()
+    wide = [{"address": f"0.0.0.0:{port}", "allow": ["127.0.0.0/8"]}]
+    host = make_host({"h": HELLO}, listen=f"127.0.0.1:{port}")
+    other = ("127.0.0.2", port)
+    assert host.request("/h").text == "hello\n"
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(other)
+    rewrite(host, {"h": HELLO}, listen=wide)
+    reload(host)
+    socket.create_connection(other).close()
+    assert host.request("/h").text == "hello\n"
+    rewrite(host, {"h": HELLO}, listen=f"127.0.0.1:{port}")
+    reload(host)
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(other)
+    assert host.request("/h").text == "hello\n"
+
+
 @needs_root
 def test_owner_and_mode_change_without_a_moment_of_wider_rights(make_host):
     www = pwd.getpwnam("www-data")
@@ -614,11 +633,32 @@ def test_a_relay_that_cannot_read_the_file_says_what_to_do(make_host):
 
 
 @needs_root
-def test_a_relay_that_gave_up_root_says_that_it_cannot_change_the_sockets_rights(make_host):
+def test_a_relay_that_gave_up_root_has_the_sockets_rights_changed(make_host):
+    www = pwd.getpwnam("www-data")
     host = make_host({"h": says(1)}, user="www-data")
-    rewrite(host, {"h": says(1), "g": HELLO}, user="www-data", listen={"address": f"unix:{host.socket}", "mode": "0660", "group": "www-data"})
+    inode = os.stat(host.socket).st_ino
+    for mode, owner, group in (("0660", "root", "www-data"), ("0600", "www-data", "root"), ("0666", "root", "root")):
+        rewrite(host, {"h": says(1)}, user="www-data", listen={"address": f"unix:{host.socket}", "mode": mode, "owner": owner, "group": group})
+        assert reload(host) == "", "and nothing to warn of"
+        st = os.stat(host.socket)
+        assert (st.st_mode & 0o7777, st.st_uid, st.st_gid) == (int(mode, 8), pwd.getpwnam(owner).pw_uid, 0 if group == "root" else www.pw_gid)
+    assert st.st_ino == inode and host.request("/h").text == "1\n"
+
+
+@needs_root
+def test_rights_that_cannot_be_changed_leave_the_old_configuration(make_host):
+    """The relay is who may not, or the spawner finds that it may not: then nothing is changed, the log included."""
+    account = pwd.getpwnam("www-data")
+    host = make_host({"h": says(1)}, start=False)
+    for path in (host.run_folder, host.folder):
+        os.chown(path, account.pw_uid, account.pw_gid)
+    with open(host.log_file, "ab") as log:
+        host.process = subprocess.Popen(["/usr/bin/setpriv", "--reuid", "www-data", "--regid", "www-data", "--clear-groups", host.program, "serve", "-c", str(host.config)],
+                                        env=host.environ(), cwd=str(host.folder), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+    host.wait_listening()
+    rewrite(host, {"h": says(1), "g": HELLO}, listen={"address": f"unix:{host.socket}", "mode": "0660", "owner": "root"})
     said = reload(host, expect=1)
-    assert "restart" in said and host.socket in said, said
+    assert f"unix:{host.socket}: owner and mode" in said, said
     assert mode_of(host.socket) == 0o666 and host.request("/h").text == "1\n"
     assert host.request("/g").status == 404
 

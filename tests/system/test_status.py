@@ -17,6 +17,7 @@ from test_persistent_workers import pid_of
 
 STATES = ("idle", "busy", "starting", "stopping")
 CLASSES = ("2xx", "3xx", "4xx", "5xx")
+FAILURES = ("timeouts", "refused", "bad_gateway", "handler_errors", "broken", "client_gone")
 UNTIL_GO = "while [ ! -e \"$SCRATCH/go\" ]; do sleep 0.05; done; " + HELLO
 
 
@@ -84,16 +85,18 @@ def test_the_members(make_host, fastcgi_program):
     host.wait_log(event="request", count=2)
     reading = status(host)
     assert set(reading) == {"version", "pid", "state", "uptime_ms", "config", "generation", "reloads", "reloading", "connections",
-                            "processes", "max_processes", "log_lines_dropped", "listeners", "unrouted", "handlers"}
+                            "processes", "max_processes", "log_lines_dropped", "listeners", "unrouted", "builtin", "handlers", "by_process",
+                            "failures"}
     assert (reading["pid"], reading["state"], reading["config"]) == (host.relay, "running", str(host.config))
     assert reading["listeners"] == [{"address": f"unix:{host.socket}", "backlog": reading["listeners"][0]["backlog"], "state": "accepting"}]
     assert [h["name"] for h in reading["handlers"]] == ["h", "w"]
-    spans = {"count", "p50", "p90", "p95", "p99", "max"}
+    spans = {"count", "p50", "p90", "p95", "p99", "max", "mean"}
     for handler in reading["handlers"]:
         assert set(handler) == {"name", "protocol", "process", "connect", "retired", "generation", "configured", "processes",
                                 "waiting", "longest_wait_ms", "totals", "started", "restarts", "died", "early_deaths",
-                                "next_try_ms", "latency_ms", "first_byte_ms", "queue_ms", "process_list", "cpu_ms", "max_rss_kib"}
-        assert set(handler["totals"]) == {"requests", *CLASSES, "timeouts", "refused", "bad_gateway", "client_gone", "broken", "retried"}
+                                "next_try_ms", "latency_ms", "first_byte_ms", "start_ms", "queue_ms", "requests_per_second", "per_second",
+                                "process_list", "cpu_ms", "cpu_per_request_ms", "max_rss_kib"}
+        assert set(handler["totals"]) == {"requests", *CLASSES, *FAILURES, "retried", "bytes_in", "bytes_out"}
         assert set(handler["latency_ms"]) == set(handler["queue_ms"]) == set(handler["first_byte_ms"]) == spans
         assert handler["started"] == 1 and handler["cpu_ms"] >= 0 and handler["max_rss_kib"] > 0 and not handler["retired"]
     (process,) = of(reading, "w")["process_list"]
@@ -201,11 +204,11 @@ def test_the_totals_agree_with_the_log(make_host, fastcgi_program):
         assert totals["requests"] == len(own), handler
         for name in CLASSES:
             assert totals[name] == sum(str(e["status"])[0] == name[0] for e in own), (handler["name"], name)
-    expected = {"slow": "timeouts", "full": "refused", "none": "bad_gateway", "left": "client_gone", "short": "broken"}
+    expected = {"slow": "timeouts", "full": "refused", "none": "bad_gateway", "left": "client_gone", "short": "broken",
+                "own503": "handler_errors"}
     for name, counter in expected.items():
         totals = of(reading, name)["totals"]
         assert {c: totals[c] for c in expected.values()} == {c: int(c == counter) for c in expected.values()}, (name, totals)
-    assert all(of(reading, "own503")["totals"][c] == 0 for c in expected.values()), "the handler's own 503 is no refusal of ours"
     assert [of(reading, n)["started"] for n in ("ok", "full", "none", "left")] == [3, 2, 1, 1]
     for name, field in (("latency_ms", "total_ms"), ("first_byte_ms", "first_byte_ms"), ("queue_ms", "queue_ms")):
         values = [e[field] for e in lines if e["handler"] == "ok"]

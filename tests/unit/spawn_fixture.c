@@ -53,7 +53,7 @@ void fixture_begin(struct fixture *fixture)
 {
 	struct err err = { "" };
 
-	fixture->spawner = spawner_fork(&fixture->config, &err);
+	fixture->spawner = spawner_fork(&fixture->config, &(struct spawn_cleanup){ .folder = "" }, &err);
 	assert_string_equal(err.text, "");
 	fixture->loop = loop_new(&err);
 	assert_non_null(fixture->loop);

@@ -118,6 +118,39 @@ static void bad_prefixes(void **state)
 		assert_int_equal(prefix_parse(*text, &prefix, NULL), -1);
 }
 
+static bool is_private(const char *text)
+{
+	struct sockaddr_storage peer;
+
+	assert_int_equal(peer_parse(text, &peer), 0);
+	return prefixes_contain(&private_prefixes, (struct sockaddr *)&peer);
+}
+
+static void private_addresses(void **state)
+{
+	static const char *const private[] = { "127.0.0.1", "127.255.0.1", "10.9.8.7", "172.16.0.1", "172.31.255.255", "192.168.1.1", "169.254.1.1",
+		"::1", "fc00::1", "fdff::1", "fe80::1", "fe80::1%eth0", "::ffff:10.0.0.1", NULL };
+	static const char *const public[] = { "8.8.8.8", "172.15.0.1", "172.32.0.1", "192.167.1.1", "11.0.0.1", "::2", "2001:db8::1", "fe00::1",
+		"::ffff:8.8.8.8", "0.0.0.0", "::", NULL };
+
+	(void)state;
+	for (const char *const *text = private; *text != NULL; text++)
+		assert_true(is_private(*text));
+	for (const char *const *text = public; *text != NULL; text++)
+		assert_false(is_private(*text));
+}
+
+static void what_is_no_peer(void **state)
+{
+	static const char *const texts[] = { "", "unix:", "localhost", "127.0.0.1:80", "[::1]", "127.0.0.1, 8.8.8.8", " 127.0.0.1", "127.1", "%eth0",
+		"0000:0000:0000:0000:0000:0000:0000:0000:0000:0001", NULL };
+	struct sockaddr_storage peer;
+
+	(void)state;
+	for (const char *const *text = texts; *text != NULL; text++)
+		assert_int_equal(peer_parse(*text, &peer), -1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -126,6 +159,8 @@ int main(void)
 		cmocka_unit_test(a_unix_path_has_a_limit),
 		cmocka_unit_test(prefixes_hold_what_begins_with_them),
 		cmocka_unit_test(bad_prefixes),
+		cmocka_unit_test(private_addresses),
+		cmocka_unit_test(what_is_no_peer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

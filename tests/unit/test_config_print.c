@@ -76,6 +76,14 @@ static void the_print_has_every_default_and_reads_back(void **state)
 	free(text);
 }
 
+static void a_builtin_route_has_no_handler(void **state)
+{
+	(void)state;
+	char *text = print_twice("handlers: {hello: {command: /bin/true}}\nroutes: [{path: /s, builtin: status, allow: 10.1.0.0/16}]\n");
+	assert_non_null(strstr(text, "\nroutes:\n- {path: /s, builtin: status, allow: [\"10.1.0.0/16\"]}\n"));
+	free(text);
+}
+
 static void awkward_texts_read_back(void **state)
 {
 	(void)state;
@@ -86,6 +94,7 @@ static void awkward_texts_read_back(void **state)
 		"    body: {max: 1025, chunked: spool}\n  '1.0': {connect: '[::1]:9', protocol: fastcgi, on_abort: finish}\n"
 		"routes:\n  - {path: '/a b/{x}/*', handler: 'null', host: X.org, methods: POST}\n  - {path: '/{y}', handler: '1.0'}\n"));
 	free(print_twice("handlers:\nroutes: []\n"));
+	free(print_twice("routes: [{path: /s, builtin: status}, {path: /t, builtin: status, allow: [10.0.0.0/8, '2001:db8::/32']}]\n"));
 }
 
 static void a_long_key_or_value_reads_back(void **state)
@@ -176,6 +185,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_print_has_every_default_and_reads_back),
+		cmocka_unit_test(a_builtin_route_has_no_handler),
 		cmocka_unit_test(awkward_texts_read_back),
 		cmocka_unit_test(a_long_key_or_value_reads_back),
 		cmocka_unit_test(the_samples_load),

@@ -133,6 +133,30 @@ static void merged_parts_are_the_whole(void **state)
 	free(part);
 }
 
+static void counts_below_powers_of_two_and_the_sum_are_exact(void **state)
+{
+	struct histogram *h = new_histogram();
+	uint64_t below[20], expected[20] = { 0 }, sum = 0;
+	unsigned random = 3;
+
+	(void)state;
+	for (int i = 0; i < 20000; i++) {
+		random = random * 1103515245 + 12345;
+		uint64_t us = (random >> 8) >> (i % 24);
+		/* At the bounds too. */
+		if (i % 5 == 0)
+			us = ((uint64_t)1 << (i % 28)) - (uint64_t)(i % 2);
+		histogram_add(h, us);
+		sum += us;
+		for (unsigned bit = 0; bit < 20; bit++)
+			expected[bit] += us < (uint64_t)1 << (8 + bit);
+	}
+	histogram_below_powers(h, 8, 20, below);
+	assert_memory_equal(below, expected, sizeof(below));
+	assert_int_equal(h->sum_us, sum);
+	free(h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -143,6 +167,7 @@ int main(void)
 		cmocka_unit_test(percentiles_of_many_values_are_those_of_the_sorted_list),
 		cmocka_unit_test(what_is_too_long_counts_as_the_longest),
 		cmocka_unit_test(merged_parts_are_the_whole),
+		cmocka_unit_test(counts_below_powers_of_two_and_the_sum_are_exact),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -278,8 +278,8 @@ static void only_those_that_are_allowed_may_connect(void **state)
 
 	(void)state;
 	use_tcp();
-	wanted.allow = &allow;
-	wanted.allow_count = 1;
+	wanted.allow.list = &allow;
+	wanted.allow.count = 1;
 	listener = open_it();
 	listener_start(listener);
 	fd = connect_unix();

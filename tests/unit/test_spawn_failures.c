@@ -219,6 +219,72 @@ static void wrong_requests_are_refused_at_once(void **state)
 	fixture_end(&fixture);
 }
 
+static const char *const editions[] = {
+	"handlers: {tested: {command: /bin/true}}\nroutes: [{path: /, handler: tested}]\n",
+	"handlers: {tested: {command: /bin/false}}\nroutes: [{path: /, handler: tested}]\n",
+};
+
+struct loaded {
+	struct fixture *fixture;
+	unsigned times;
+	bool is_fine;
+	uint64_t digest;
+};
+
+static void on_loaded(void *ctx, bool is_fine, uint64_t digest)
+{
+	struct loaded *loaded = ctx;
+
+	loaded->times++;
+	loaded->is_fine = is_fine;
+	loaded->digest = digest;
+	loop_stop(loaded->fixture->loop);
+}
+
+static void on_never(void *ctx, bool is_fine, uint64_t digest)
+{
+	(void)ctx;
+	(void)is_fine;
+	(void)digest;
+	fail_msg("a load that was given up has called back");
+}
+
+/* The answers to the first come first, and are not taken for the second's. */
+static void late_answers_of_a_load_that_was_given_up_do_not_count(void **state)
+{
+	struct fixture fixture;
+	struct loaded loaded = { .fixture = &fixture };
+	struct run run;
+	struct spawn_request request = { 0 };
+	struct err err = { "" };
+	uint64_t digest;
+	char *path;
+
+	(void)state;
+	fixture_init(&fixture);
+	fixture_shell(&fixture, "exit 0");
+	path = strdup(fixture_file(&fixture, "fcgi-host.yaml", editions[0], 0600));
+	fixture.config.file = path;
+	fixture_begin(&fixture);
+	assert_int_equal(spawner_load(fixture.spawner, 1, on_never, NULL, &err), 0);
+	spawner_cancel(fixture.spawner);
+	fixture_file(&fixture, "fcgi-host.yaml", editions[1], 0600);
+	assert_int_equal(spawner_load(fixture.spawner, 2, on_loaded, &loaded, &err), 0);
+	loop_run(fixture.loop);
+	/* A whole life, by when every answer has been read. */
+	run_whole(&run, &fixture, &request);
+	assert_int_equal(loaded.times, 1);
+	assert_true(loaded.is_fine);
+	digest = loaded.digest;
+	assert_int_equal(spawner_load(fixture.spawner, 3, on_loaded, &loaded, &err), 0);
+	loop_run(fixture.loop);
+	assert_int_equal(loaded.times, 2);
+	assert_true(loaded.digest == digest);
+	run_fini(&run);
+	fixture_end(&fixture);
+	free(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -227,6 +293,7 @@ int main(void)
 		cmocka_unit_test(too_large_variables_are_e2big),
 		cmocka_unit_test(scripts_are_found_below_their_folder_and_nowhere_else),
 		cmocka_unit_test(wrong_requests_are_refused_at_once),
+		cmocka_unit_test(late_answers_of_a_load_that_was_given_up_do_not_count),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,7 +38,7 @@ static void talk_begin(struct talk *talk)
 	talk->pid = fork();
 	if (talk->pid == 0) {
 		dup2(err_fds[1], 2);
-		spawner_main(fds[1], &config, true);
+		spawner_main(fds[1], &config, &(struct spawn_cleanup){ .folder = "", .has_sockets = true });
 	}
 	close(fds[1]);
 	close(err_fds[1]);

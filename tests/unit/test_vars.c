@@ -29,6 +29,25 @@ static void last_value_wins_in_first_order(void **state)
 	vars_free(&vars);
 }
 
+static void copies_from_another_set(void **state)
+{
+	struct vars *from = vars_new(1000), *to = vars_new(12);
+
+	(void)state;
+	vars_set_text(from, "A", "one");
+	vars_set_text(from, "B", "");
+	vars_set_text(from, "C", "too much");
+	vars_set_text(to, "B", "b");
+	assert_int_equal(vars_copy(to, from, 0), VARS_SET);
+	assert_int_equal(vars_copy(to, from, 1), VARS_REPLACED);
+	assert_int_equal(vars_copy(to, from, 2), VARS_FULL);
+	assert_string_equal(vars_get(to, "A"), "one");
+	assert_string_equal(vars_get(to, "B"), "");
+	assert_null(vars_get(to, "C"));
+	vars_free(&from);
+	vars_free(&to);
+}
+
 static void bad_names_and_values_are_refused(void **state)
 {
 	struct vars *vars = vars_new(1000);
@@ -162,6 +181,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(last_value_wins_in_first_order),
+		cmocka_unit_test(copies_from_another_set),
 		cmocka_unit_test(bad_names_and_values_are_refused),
 		cmocka_unit_test(full_at_exactly_the_limit),
 		cmocka_unit_test(thousands_of_names),

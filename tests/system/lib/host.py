@@ -47,7 +47,7 @@ class Host:
     """
 
     def __init__(self, folder, handlers, routes=None, more_routes=(), build=None, listen=None, start=True,
-                 environment=None, close_standard=False, pass_fds=(), stdin=None, files=None, **top):
+                 environment=None, close_standard=False, pass_fds=(), stdin=None, files=None, before=(), **top):
         self.folder = make_folder(pathlib.Path(folder))
         make_folder(self.folder / "handlers")
         reports = make_folder(self.folder / "sanitizer")
@@ -63,6 +63,7 @@ class Host:
         self.environment = dict(environment or {})
         self.close_standard, self.pass_fds, self.stdin = close_standard, pass_fds, stdin
         self.files = files          # (soft, hard) limit of descriptors
+        self.before = list(before)  # a command that runs the host, such as `ip netns exec NAME`
         self.connections = []
         self.process = None
         self.baseline = None
@@ -138,7 +139,7 @@ class Host:
                     os.close(fd)
         with open(self.log_file, "ab") as log:
             self.process = subprocess.Popen(
-                [self.program, "serve", "-c", str(self.config)], env=self.environ(), cwd=str(self.folder),
+                [*self.before, self.program, "serve", "-c", str(self.config)], env=self.environ(), cwd=str(self.folder),
                 stdin=self.stdin or subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=self.pass_fds,
                 start_new_session=True, preexec_fn=before if self.close_standard or self.files else None)
         self.exit_status = None
@@ -162,7 +163,8 @@ class Host:
         first = self.descriptors()
         time.sleep(0.02)
         # A spawner that has not run yet still has what it was forked with; in the end all have the same.
-        return first == self.descriptors() and len({n for pid, n in first.items() if pid != self.pid_of_relay}) <= 1
+        # A listener that was handed over takes connections before there is a spawner.
+        return first == self.descriptors() and len(first) > 1 and len({n for pid, n in first.items() if pid != self.pid_of_relay}) <= 1
 
     def host_pids(self):
         """Relay and spawners: everything below us that is this very program."""

@@ -83,6 +83,30 @@ while True:
         note(f"{os.getpid()} accept")
         conn.close()
         continue
+    if FAULT in ("dies-on-accept-once", "answers-unread", "refuses-and-dies") and not conn.recv(1, socket.MSG_PEEK):
+        conn.close()            # the host looked whether we accept
+        continue
+    if FAULT == "dies-on-accept-once" and not os.path.exists(f"{SCRATCH}/died"):
+        note(f"{os.getpid()} accept")
+        # Not before the host has sent what the socket holds, and waits to send the rest.
+        while not os.path.exists(f"{SCRATCH}/go"):
+            time.sleep(0.01)
+        note("", "died")
+        os.kill(os.getpid(), signal.SIGKILL)
+    if FAULT == "refuses-and-dies":
+        note(f"{os.getpid()} accept")
+        while not os.path.exists(f"{SCRATCH}/go"):
+            time.sleep(0.01)
+        conn.shutdown(socket.SHUT_RD)
+        time.sleep(0.3)         # for the host to see that
+        os.kill(os.getpid(), signal.SIGKILL)
+    if FAULT == "answers-unread":
+        conn.shutdown(socket.SHUT_RD)
+        while not os.path.exists(f"{SCRATCH}/go"):
+            time.sleep(0.01)
+        conn.sendall(text(b"unread") + END)
+        conn.close()
+        continue
     while True:
         got = one(conn)
         if got is None:

@@ -1,0 +1,532 @@
+#include "compare/run.h"
+
+#include "base/clock.h"
+#include "compare/answers.h"
+#include "compare/exchange.h"
+#include "compare/progress.h"
+#include "compare/setup.h"
+#include "compare/subject.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+	AUTO_SECONDS = 4,               /* of load for each way, where no number of requests is given */
+	AUTO_REQUESTS_MAX = 20000,
+	WARM_REQUESTS = 10,             /* at least, before it is timed how many fit */
+	NOISE_SHARE = 2,                /* a block of the run of a way against itself has 1/2 of the requests */
+};
+
+struct run {
+	struct report *report;
+	struct stage stage;
+	struct subject *subjects;       /* of the comparison that runs */
+	struct comparison_result *result;
+	size_t *running;                /* indices of the ways that run, in the order of the plan */
+	size_t running_count;
+	double *each_ns;                /* what a request of each way takes, roughly */
+	struct progress progress;
+	unsigned subjects_begun;
+	bool is_noise_run;
+	struct err err;                 /* why a block ended everything */
+};
+
+static bool is_interrupted(const struct run *run)
+{
+	return *run->stage.is_interrupted != 0;
+}
+
+/* The folder. */
+
+static int make_folder(char out[4096], struct err *err)
+{
+	const char *parent = getenv("TMPDIR");
+
+	snprintf(out, 4096, "%s/fcgi-host-compare.XXXXXX", parent == NULL || parent[0] != '/' ? "/tmp" : parent);
+	if (mkdtemp(out) == NULL)
+		return err_set_errno(err, errno, "%s", out);
+	/* A host's and a web server's own user must come through. */
+	return chmod(out, 0711) == 0 ? 0 : err_set_errno(err, errno, "%s", out);
+}
+
+static void remove_folder(const char *path)
+{
+	DIR *folder = opendir(path);
+
+	for (struct dirent *each; folder != NULL && (each = readdir(folder)) != NULL;) {
+		char inner[4096 + 256];
+
+		if (strcmp(each->d_name, ".") == 0 || strcmp(each->d_name, "..") == 0)
+			continue;
+		snprintf(inner, sizeof(inner), "%s/%s", path, each->d_name);
+		if (unlink(inner) != 0 && errno == EISDIR)
+			remove_folder(inner);
+	}
+	if (folder != NULL)
+		closedir(folder);
+	rmdir(path);
+}
+
+/* Ways that do not run, or run wrongly. */
+
+static void set_state(struct way_result *way, enum way_state state, const char *reason)
+{
+	way->state = state;
+	snprintf(way->reason, sizeof(way->reason), "%s", reason);
+}
+
+static void drop(struct run *run, size_t at, enum way_state state, const char *reason)
+{
+	size_t index = run->running[at];
+
+	set_state(&run->result->ways[index], state, reason);
+	subject_stop(&run->subjects[index]);
+	memmove(&run->running[at], &run->running[at + 1], (run->running_count - at - 1) * sizeof(*run->running));
+	run->running_count--;
+}
+
+static void start_ways(struct run *run)
+{
+	const struct comparison *comparison = run->result->comparison;
+
+	for (size_t i = 0; i < comparison->ways_count && !is_interrupted(run); i++) {
+		struct err err = { "" };
+
+		progress_stage(&run->progress, "Starting %s", comparison->ways[i].name);
+		if (subject_start(&run->subjects[i], &run->stage, &comparison->ways[i], run->subjects_begun++, &err) == 0) {
+			run->running[run->running_count++] = i;
+			continue;
+		}
+		set_state(&run->result->ways[i], WAY_NOT_RUN, err.text);
+		subject_stop(&run->subjects[i]);
+	}
+}
+
+/* Answers. */
+
+enum { ASKED_VARIANTS = 3, ASKED_TIMES = 2, BODY_MAX_BYTES = 64 << 20 };
+
+struct asked {
+	struct answer answers[ASKED_VARIANTS][ASKED_TIMES];
+	bool is_whole;
+};
+
+static size_t variants_of(const struct subject *subject)
+{
+	return subject->target.requests_count < ASKED_VARIANTS ? subject->target.requests_count : ASKED_VARIANTS;
+}
+
+static int ask_once(struct subject *subject, size_t variant, struct answer *answer, struct err *err)
+{
+	struct exchange exchange;
+	int status;
+
+	bytes_init(&answer->body, BODY_MAX_BYTES);
+	status = subject_ask(subject, variant, &exchange, &answer->body, err);
+	answer->status = exchange.reply.status;
+	exchange_fini(&exchange);
+	return status;
+}
+
+static int check_expected(const struct load_plan *load, const struct answer *answer, struct err *err)
+{
+	if (answer->status != load->status)
+		return err_set(err, "it answers with status %u instead of %u", answer->status, load->status);
+	if (load->contains != NULL && (answer->body.len == 0 ||
+	    memmem(bytes_data(&answer->body), answer->body.len, load->contains, strlen(load->contains)) == NULL))
+		return err_set(err, "its answer does not contain '%.100s'", load->contains);
+	return 0;
+}
+
+static int ask_all(const struct run *run, struct subject *subject, struct asked *asked, struct err *err)
+{
+	for (size_t i = 0; i < variants_of(subject); i++)
+		for (int j = 0; j < ASKED_TIMES; j++)
+			if (ask_once(subject, i, &asked->answers[i][j], err) < 0 ||
+			    check_expected(&run->report->plan->load, &asked->answers[i][j], err) < 0)
+				return -1;
+	asked->is_whole = true;
+	return 0;
+}
+
+static void asked_fini(struct asked *asked, size_t count)
+{
+	for (size_t way = 0; asked != NULL && way < count; way++)
+		for (int i = 0; i < ASKED_VARIANTS; i++)
+			for (int j = 0; j < ASKED_TIMES; j++)
+				bytes_fini(&asked[way].answers[i][j].body);
+	free(asked);
+}
+
+/* A host's log says why it is a 502. */
+static void drop_silent(struct run *run, size_t at, const struct asked *asked, struct err *err)
+{
+	const struct subject *subject = &run->subjects[run->running[at]];
+	unsigned status = asked->answers[0][0].status;
+	char line[1024], reason[2048], *found;
+
+	subject_last_log_line(subject, line, sizeof(line));
+	found = status >= 500 || status == 0 ? strstr(line, "reason=") : NULL;
+	snprintf(reason, sizeof(reason), "%s%s%s", err->text, found == NULL ? "" : "; the log of its host: ", found == NULL ? "" : found);
+	drop(run, at, status >= 500 || status == 0 ? WAY_NOT_RUN : WAY_WRONG, reason);
+}
+
+static size_t find_baseline(const struct run *run)
+{
+	const struct comparison *comparison = run->result->comparison;
+	size_t persistent = NO_WAY;
+
+	for (size_t i = 0; i < run->running_count; i++) {
+		const struct way *way = &comparison->ways[run->running[i]];
+
+		if (comparison->baseline != NULL && strcmp(way->name, comparison->baseline) == 0)
+			return run->running[i];
+		if (comparison->baseline == NULL && way->write_config == NULL)
+			return run->running[i];
+		if (way->write_config != NULL && strcmp(way->name, "persistent") == 0)
+			persistent = run->running[i];
+	}
+	if (comparison->baseline != NULL || run->running_count == 0)
+		return NO_WAY;
+	return persistent != NO_WAY ? persistent : run->running[0];
+}
+
+/* A load may only look whether a body is the right one where it is always the same. */
+static void set_expected(struct run *run, const struct asked *asked, const struct left_out *left_out)
+{
+	for (size_t i = 0; i < run->running_count; i++) {
+		struct subject *subject = &run->subjects[run->running[i]];
+		const struct bytes *body = &asked[run->running[i]].answers[0][0].body;
+
+		if (left_out->is_everything || left_out->count > 0 || subject->target.requests_count > 1 || run->result->comparison->may_differ)
+			continue;
+		if (body->len == 0 || bytes_append(&subject->expected, bytes_data(body), body->len) == 0)
+			loader_rules(subject->loader)->expected = &subject->expected;
+	}
+}
+
+static void drop_those_that_differ(struct run *run, const struct asked *asked, const struct left_out *left_out)
+{
+	size_t reference = run->result->baseline != NO_WAY ? run->result->baseline : run->running_count > 0 ? run->running[0] : 0;
+
+	for (size_t at = 0; at < run->running_count;) {
+		size_t index = run->running[at];
+		struct err why = { "" };
+		char reason[1400];
+		int status = 0;
+
+		for (size_t i = 0; i < variants_of(&run->subjects[index]) && status == 0; i++)
+			status = answers_compare(left_out, &asked[index].answers[i][0], &asked[reference].answers[i][0], &why);
+		snprintf(reason, sizeof(reason), "it answers otherwise than %s: %s", run->result->comparison->ways[reference].name, why.text);
+		if (status < 0)
+			drop(run, at, WAY_WRONG, reason);
+		else
+			at++;
+	}
+}
+
+static void compare_answers(struct run *run)
+{
+	size_t count = run->result->comparison->ways_count;
+	struct asked *asked = calloc(count, sizeof(*asked));
+	struct left_out *left_out = calloc(1, sizeof(*left_out));
+
+	for (size_t at = 0; asked != NULL && left_out != NULL && at < run->running_count && !is_interrupted(run);) {
+		size_t index = run->running[at];
+		struct err err = { "" };
+
+		progress_stage(&run->progress, "Asking %s", run->result->comparison->ways[index].name);
+		if (ask_all(run, &run->subjects[index], &asked[index], &err) < 0) {
+			drop_silent(run, at, &asked[index], &err);
+			continue;
+		}
+		for (size_t i = 0; i < variants_of(&run->subjects[index]); i++)
+			answers_leave_out(left_out, &asked[index].answers[i][0], &asked[index].answers[i][1]);
+		at++;
+	}
+	run->result->baseline = find_baseline(run);
+	if (asked != NULL && left_out != NULL && !is_interrupted(run)) {
+		if (!run->result->comparison->may_differ)
+			drop_those_that_differ(run, asked, left_out);
+		set_expected(run, asked, left_out);
+		if (run->result->comparison->may_differ)
+			snprintf(run->result->compared, sizeof(run->result->compared), "may differ");
+		else
+			answers_describe(left_out, run->result->compared, sizeof(run->result->compared));
+	}
+	asked_fini(asked, count);
+	free(left_out);
+}
+
+/* How many requests. */
+
+static uint64_t block_requests(const struct run *run, const struct way *way, double each_ns)
+{
+	const struct load_plan *load = &run->report->plan->load;
+	double total = (double)(way->requests > 0 ? way->requests : load->requests);
+
+	if (total == 0)
+		total = load->kind == SCHEDULE_OPEN ? load->rate_per_s * AUTO_SECONDS : AUTO_SECONDS * 1e9 / (each_ns > 1 ? each_ns : 1);
+	if (way->requests == 0 && load->requests == 0 && total > AUTO_REQUESTS_MAX)
+		total = AUTO_REQUESTS_MAX;
+	total /= (double)load->blocks;
+	return total < 1 ? 1 : (uint64_t)(total + 0.5);
+}
+
+static double block_s(const struct run *run, size_t index, uint64_t requests)
+{
+	const struct load_plan *load = &run->report->plan->load;
+
+	if (load->kind == SCHEDULE_OPEN)
+		return (double)requests / load->rate_per_s;
+	return (double)requests * run->each_ns[index] / 1e9;
+}
+
+static int warm_up(struct run *run)
+{
+	const struct load_plan *load = &run->report->plan->load;
+
+	for (size_t at = 0; at < run->running_count; at++) {
+		size_t index = run->running[at];
+		struct way_result *way = &run->result->ways[index];
+		uint64_t requests = load->concurrency > WARM_REQUESTS ? load->concurrency : WARM_REQUESTS;
+
+		progress_stage(&run->progress, "Warming up %s", way->way->name);
+		if (subject_warm(&run->subjects[index], load->concurrency, NULL, &run->err) < 0 ||
+		    subject_warm(&run->subjects[index], requests, &run->each_ns[index], &run->err) < 0)
+			return -1;
+		way->block_requests = block_requests(run, way->way, run->each_ns[index]);
+	}
+	return 0;
+}
+
+/* Blocks. */
+
+static uint64_t cpu_ns_of_ours(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return ((uint64_t)usage.ru_utime.tv_sec + (uint64_t)usage.ru_stime.tv_sec) * 1000000000 +
+		((uint64_t)usage.ru_utime.tv_usec + (uint64_t)usage.ru_stime.tv_usec) * 1000;
+}
+
+static void note_generator(struct run *run, uint64_t cpu_ns, const struct block *block)
+{
+	double share = block->elapsed_ns < 20000000 ? 0 : (double)cpu_ns / (double)block->elapsed_ns;
+
+	if (share > run->report->generator_share)
+		run->report->generator_share = share;
+}
+
+static int run_block(void *ctx, size_t way, size_t index, struct block *block, struct latencies *latencies)
+{
+	struct run *run = ctx;
+	size_t at = run->is_noise_run ? run->result->baseline : run->running[way];
+	struct way_result *result = &run->result->ways[at];
+	struct subject *subject = &run->subjects[at];
+	uint64_t requests = run->is_noise_run ? (result->block_requests + NOISE_SHARE - 1) / NOISE_SHARE : result->block_requests;
+	uint64_t cpu_ns;
+
+	(void)index;
+	if (is_interrupted(run))
+		return -1;
+	progress_stage(&run->progress, run->is_noise_run ? "Measuring %s against itself" : "Measuring %s", result->way->name);
+	/* Another way ran before: its traces in the caches are not this one's cost. */
+	if (subject_warm(subject, run->report->plan->load.concurrency, NULL, &run->err) < 0)
+		return -1;
+	cpu_ns = cpu_ns_of_ours();
+	if (subject_run_block(subject, requests, block, latencies, run->is_noise_run ? NULL : result, &run->err) < 0)
+		return -1;
+	note_generator(run, cpu_ns_of_ours() - cpu_ns, block);
+	progress_done(&run->progress, block_s(run, at, requests));
+	return 0;
+}
+
+static void plan_progress(struct run *run)
+{
+	double total_s = 0;
+
+	for (size_t at = 0; at < run->running_count; at++) {
+		size_t index = run->running[at];
+		double one_s = block_s(run, index, run->result->ways[index].block_requests);
+
+		total_s += one_s;
+		if (index == run->result->baseline)
+			total_s += 2 * one_s / NOISE_SHARE;
+	}
+	run->progress.total_s = total_s * (double)run->report->plan->load.blocks;
+	run->progress.done_s = 0;
+	run->progress.begun_ns = clock_monotonic_ns();
+}
+
+static int measure_noise(struct run *run)
+{
+	struct series series[2];
+	int status;
+
+	if (run->result->baseline == NO_WAY)
+		return 0;
+	run->is_noise_run = true;
+	status = blocks_run(series, 2, run->report->plan->load.blocks, run_block, run);
+	run->is_noise_run = false;
+	run->result->noise = series_ratio(&series[1], &series[0], &run->stage.random);
+	run->result->is_noisy = run->result->noise.is_shown;
+	series_fini(&series[0]);
+	series_fini(&series[1]);
+	return status;
+}
+
+static void keep_series(struct run *run, const struct series *series)
+{
+	for (size_t at = 0; at < run->running_count; at++) {
+		struct way_result *way = &run->result->ways[run->running[at]];
+		const struct subject *subject = &run->subjects[run->running[at]];
+
+		way->series = series[at];
+		if (way->series.count > 0)
+			way->state = WAY_MEASURED;
+		snprintf(way->trouble, sizeof(way->trouble), "%s", loader_trouble(subject->loader));
+		if (loader_wrong(subject->loader) > 0)
+			set_state(way, WAY_WRONG, way->trouble);
+		else if (way->series.count > 0 && way->series.answered == 0)
+			set_state(way, WAY_WRONG, way->trouble);
+	}
+}
+
+static void estimate(struct run *run)
+{
+	const struct way_result *base = run->result->baseline == NO_WAY ? NULL : &run->result->ways[run->result->baseline];
+
+	for (size_t at = 0; base != NULL && way_has_figures(base) && at < run->running_count; at++) {
+		struct way_result *way = &run->result->ways[run->running[at]];
+
+		if (way == base || !way_has_figures(way))
+			continue;
+		way->ratio = series_ratio(&way->series, &base->series, &run->stage.random);
+		way->difference_ns = series_difference_ns(&way->series, &base->series, &run->stage.random);
+	}
+}
+
+static int measure(struct run *run)
+{
+	struct series *series = calloc(run->running_count + 1, sizeof(*series));
+	int status = series == NULL ? err_set(&run->err, "no memory") : 0;
+
+	if (status == 0)
+		status = blocks_run(series, run->running_count, run->report->plan->load.blocks, run_block, run);
+	if (series != NULL)
+		keep_series(run, series);
+	for (size_t at = 0; at < run->running_count; at++)
+		subject_read_idle(&run->subjects[run->running[at]], &run->result->ways[run->running[at]]);
+	estimate(run);
+	free(series);
+	return status;
+}
+
+/* A comparison. */
+
+/* Whoever names a server wants to know that it is not there, not wait for the rest. */
+static int check_servers(struct run *run)
+{
+	for (size_t i = 0; i < run->result->comparison->ways_count; i++) {
+		const struct way_result *way = &run->result->ways[i];
+
+		if (way->way->write_config == NULL && way->state == WAY_NOT_RUN)
+			return err_set(&run->err, "%s: %s", way->way->name, way->reason);
+	}
+	return 0;
+}
+
+static int run_stages(struct run *run)
+{
+	start_ways(run);
+	if (!is_interrupted(run))
+		compare_answers(run);
+	if (is_interrupted(run) || run->running_count == 0)
+		return is_interrupted(run) ? -1 : 0;
+	if (run->report->plan->is_strict && check_servers(run) < 0)
+		return -1;
+	if (warm_up(run) < 0)
+		return -1;
+	plan_progress(run);
+	return measure_noise(run) < 0 ? -1 : measure(run);
+}
+
+static int run_comparison(struct run *run, const struct comparison *comparison, struct comparison_result *result)
+{
+	size_t count = comparison->ways_count;
+	int status;
+
+	*result = (struct comparison_result){ .comparison = comparison, .baseline = NO_WAY, .ways = calloc(count + 1, sizeof(*result->ways)) };
+	run->result = result;
+	run->running_count = 0;
+	run->subjects = calloc(count + 1, sizeof(*run->subjects));
+	run->running = calloc(count + 1, sizeof(*run->running));
+	run->each_ns = calloc(count + 1, sizeof(*run->each_ns));
+	run->progress.total_s = 0;
+	status = result->ways == NULL || run->subjects == NULL || run->running == NULL || run->each_ns == NULL ?
+		err_set(&run->err, "no memory") : 0;
+	for (size_t i = 0; result->ways != NULL && i < count; i++)
+		result->ways[i].way = &comparison->ways[i];
+	if (status == 0)
+		status = run_stages(run);
+	for (size_t at = 0; at < run->running_count; at++)
+		subject_stop(&run->subjects[run->running[at]]);
+	result->is_partial = status < 0;
+	free(run->subjects);
+	free(run->running);
+	free(run->each_ns);
+	return status;
+}
+
+static int run_comparisons(struct run *run)
+{
+	const struct plan *plan = run->report->plan;
+	int status = 0;
+
+	run->report->comparisons = calloc(plan->comparisons_count + 1, sizeof(*run->report->comparisons));
+	if (run->report->comparisons == NULL)
+		return err_set(&run->err, "no memory");
+	for (size_t i = 0; i < plan->comparisons_count && status == 0; i++) {
+		run->report->count++;
+		status = run_comparison(run, &plan->comparisons[i], &run->report->comparisons[i]);
+	}
+	return status;
+}
+
+int compare_run(struct report *report, const volatile sig_atomic_t *interrupted, struct err *err)
+{
+	struct run run = { .report = report, .stage = { .plan = report->plan, .is_interrupted = interrupted,
+		.random = { clock_monotonic_ns() } } };
+	struct setup setup = { .stdin_fd = -1 };
+	uint64_t begun_ns = clock_monotonic_ns();
+	char folder[4096];
+	int status = make_folder(folder, err);
+
+	if (status < 0)
+		return status;
+	run.stage.folder = folder;
+	progress_init(&run.progress);
+	clock_stamp(report->began, sizeof(report->began));
+	machine_describe(&report->machine, report->plan->load.via);
+	if (report->plan->setup != NULL) {
+		progress_stage(&run.progress, "Setting up");
+		status = setup_start(&setup, report->plan->setup, folder, interrupted, &run.err);
+	}
+	run.stage.env = setup.env;
+	run.stage.env_count = setup.env_count;
+	if (status == 0)
+		status = run_comparisons(&run);
+	setup_stop(&setup);
+	remove_folder(folder);
+	progress_clear(&run.progress);
+	report->elapsed_s = (double)(clock_monotonic_ns() - begun_ns) / 1e9;
+	report->is_partial = *interrupted != 0;
+	return status == 0 || report->is_partial ? 0 : err_set(err, "%s", run.err.text);
+}

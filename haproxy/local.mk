@@ -1,0 +1,2 @@
+haproxydir = $(pkgdatadir)/haproxy
+dist_haproxy_DATA = %D%/cluster.cfg

@@ -1,0 +1,140 @@
+"""The Debian packages: what is in them, and the life of an installation."""
+import re
+import shutil
+import subprocess
+
+import pytest
+
+import debian
+import source
+from lib.paths import REPO
+
+TESTS = REPO / "debian/tests"
+OURS = ("fcgi-host", "fcgi-host-handlers", "fcgi-host-doc")
+# What installing and removing any package changes.
+ALWAYS_CHANGES = re.compile(r"^(var/lib/(dpkg|apt|systemd/(timesync|catalog))|var/cache|var/log/(apt|dpkg\.log|alternatives\.log|faillog|lastlog|journal|btmp|wtmp)"
+                            r"|root|tmp|run|proc|sys|dev|etc/(passwd|group|shadow|gshadow)-|etc/\.pwd\.lock|etc/ld\.so\.cache|etc/subuid|etc/subgid)")
+
+
+def debs(packages, *names):
+    return [packages[0][name] for name in names]
+
+
+def everything(root):
+    """{path: what is there} of a whole system."""
+    listed = subprocess.run(["find", str(root), "-printf", "%P\\t%y %m %U %G %l %s\\n"], capture_output=True, text=True, check=True).stdout
+    found = dict(line.split("\t") for line in listed.splitlines())
+    for name in list(found):
+        if ALWAYS_CHANGES.match(name):
+            del found[name]
+        elif found[name].startswith("d"):
+            found[name] = found[name].rsplit(" ", 1)[0]     # the size of a folder grows and stays so
+    for name in ("passwd", "group", "shadow", "gshadow"):
+        found["users in " + name] = (root / "etc" / name).read_text()
+    return found
+
+
+# --- the packages
+
+def test_the_version_is_that_of_configure():
+    changelog = re.match(r"fcgi-host \(([^)]+)\)", (REPO / "debian/changelog").read_text()).group(1)
+    spec = re.search(r"^Version:\s*(\S+)", (REPO / "packaging/fcgi-host.spec").read_text(), re.M).group(1)
+    configure = re.search(r"^AC_INIT\(\[fcgi-host\], \[([^]]+)\]", (REPO / "configure.ac").read_text(), re.M).group(1)
+    assert changelog == configure == spec
+
+
+def test_lintian_finds_nothing(packages):
+    debian.need("lintian")
+    (changes,) = packages[1].glob("*.changes")
+    done = subprocess.run(["lintian", "-EviIL", "+pedantic", "--allow-root", "--fail-on", "error,warning,info,pedantic,experimental,override", str(changes)],
+                          capture_output=True, text=True)
+    assert done.returncode == 0 and not re.search(r"^[EWIPXO]: ", done.stdout, re.M), done.stdout + done.stderr
+
+
+def test_two_builds_give_the_same_bytes(packages, folder):
+    """In another folder with a longer name, at another time, in another language and zone, by another number of jobs."""
+    debian.need("faketime") if shutil.which("faketime") else None
+    other, _ = debian.build(folder / "quite another folder", options="nocheck terse", LC_ALL="C", TZ="Asia/Tokyo", USER="someone")
+    for name, path in packages[0].items():
+        assert other[name].read_bytes() == path.read_bytes(), name
+
+
+def test_only_debian_is_needed_and_handlers_and_documents_are_apart(packages):
+    def field(name, package):
+        return subprocess.run(["dpkg-deb", "-f", str(packages[0][package]), name], capture_output=True, text=True, check=True).stdout
+
+    def listing(package):
+        return subprocess.run(["dpkg-deb", "-c", str(packages[0][package])], capture_output=True, text=True, check=True).stdout
+    assert "fcgi-host-handlers" not in field("Depends", "fcgi-host")
+    assert "./etc/fcgi-host/fcgi-host.yaml" in listing("fcgi-host") and "./lib/systemd/system/fcgi-host.socket" in listing("fcgi-host")
+    assert "./usr/libexec/fcgi-host/handlers/c/hello" in listing("fcgi-host-handlers")
+    assert "./usr/share/doc/fcgi-host/ARCHITECTURE.md" in listing("fcgi-host-doc")
+
+
+# --- a clean Debian without a service manager
+
+def test_it_installs_serves_upgrades_and_goes_without_a_trace(machine, packages, folder):
+    machine.run("apt-get -q -y --no-install-recommends install libuv1 libyaml-0-2 libjson-c5 libfcgi0ldbl python3 perl")
+    before = everything(machine.root)
+
+    machine.install(*debs(packages, *OURS))
+    assert "fine" in machine.run("fcgi-host check")
+    assert "Hello from shell" in machine.run("fcgi-host call /hello"), "started by its script, out of the box"
+    relay = machine.run("cat /run/fcgi-host.pid").strip()
+    assert machine.run(f"stat -c %U /proc/{relay}").strip() == "fcgi-host", "it gave up root"
+    machine.run("service fcgi-host status && service fcgi-host reload && service fcgi-host restart")
+    assert machine.run("cat /run/fcgi-host.pid").strip() != relay
+    assert "Hello from shell" in machine.run("fcgi-host call /hello")
+
+    # A configuration of one's own survives the next version, and is served by it.
+    machine.run("sed -i 's|path: /hello|path: /own|' /etc/fcgi-host/fcgi-host.yaml && service fcgi-host reload")
+    relay = machine.run("cat /run/fcgi-host.pid").strip()
+    machine.install(*(next_version(deb, folder) for deb in debs(packages, *OURS)))
+    assert machine.run("cat /run/fcgi-host.pid").strip() != relay
+    assert "Hello from shell" in machine.run("fcgi-host call /own")
+
+    machine.run("dpkg --remove fcgi-host fcgi-host-handlers fcgi-host-doc")
+    assert machine.run("pgrep -x fcgi-host || ps ax | grep [f]cgi-host || true").strip() == "" if (machine.root / "bin/ps").exists() else True
+    assert (machine.root / "etc/fcgi-host/fcgi-host.yaml").exists(), "removed, not purged"
+    machine.run("dpkg --purge fcgi-host fcgi-host-handlers fcgi-host-doc")
+    after = everything(machine.root)
+    assert {k: v for k, v in after.items() if before.get(k) != v} == {}
+    assert {k: v for k, v in before.items() if after.get(k) != v} == {}
+
+
+def test_a_wrong_configuration_is_told_and_the_old_host_stays(machine, packages):
+    machine.install(*debs(packages, "fcgi-host"))
+    machine.run("echo 'nonsense: 1' >>/etc/fcgi-host/fcgi-host.yaml")
+    assert "nonsense" in machine.run("! service fcgi-host restart")
+    assert "nonsense" in machine.run("! service fcgi-host reload")
+    assert "fcgi-host is running" in machine.run("service fcgi-host status")
+
+
+@pytest.mark.parametrize("server", ["nginx", "apache"])
+def test_the_package_s_own_tests_pass_without_a_service_manager(machine, packages, server):
+    run_autopkgtest(machine, packages, server)
+
+
+def run_autopkgtest(machine, packages, server):
+    """What autopkgtest does: installs what the test names, and runs it in the source tree."""
+    control = (TESTS / "control").read_text()
+    stanza = next(part for part in control.split("\n\n") if f"Tests: {server}\n" in part)
+    depends = re.search(r"^Depends: (.*)$", stanza, re.M).group(1).split(", ")
+    machine.install(*debs(packages, *(d for d in depends if d in OURS)))
+    machine.run("apt-get -q -y --no-install-recommends install " + " ".join(d for d in depends if d not in OURS))
+    shutil.copytree(REPO / "debian", machine.root / "root/source/debian")
+    said = machine.run(f"mkdir /root/temp; cd /root/source; AUTOPKGTEST_TMP=/root/temp debian/tests/{server}", timeout=180)
+    assert said.count("fine: ") >= 10, said
+
+
+def next_version(deb, folder):
+    """The same package as its next version would be."""
+    tree = folder / "next" / deb.name
+    tree.parent.mkdir(exist_ok=True)
+    subprocess.run(["dpkg-deb", "-R", str(deb), str(tree)], check=True)
+    control = tree / "DEBIAN/control"
+    version = re.search(r"^Version: (.*)$", control.read_text(), re.M).group(1)
+    control.write_text(control.read_text().replace(version, version + "+next"))
+    target = folder / f"{deb.name.split('_')[0]}_next.deb"
+    source.run(["dpkg-deb", "--root-owner-group", "-b", tree, target], folder)
+    return target
