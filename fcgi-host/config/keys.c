@@ -93,7 +93,7 @@ const struct key keys[] = {
 	{ HANDLER(workers.min), .name = "workers.min", .kind = &kind_count, .max = 10000, .fallback = "0",
 		.help = "persistent workers kept running without requests" },
 	{ HANDLER(workers.max), .name = "workers.max", .kind = &kind_count, .min = 1, .max = 10000, .fallback = "8",
-		.help = "processes at once, per-request ones too" },
+		.help = "processes at once: per-request ones too, and those that are ending; while workers are replaced, up to half as many more" },
 	{ HANDLER(workers.spare), .name = "workers.spare", .kind = &kind_count, .max = 10000, .fallback = "1",
 		.help = "workers kept ready beyond those at work, while any is at work" },
 	{ HANDLER(workers.reserved), .name = "workers.reserved", .kind = &kind_count, .max = 10000, .fallback = "0",

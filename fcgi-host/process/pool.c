@@ -357,7 +357,7 @@ uint32_t pool_generation(const struct pool *pool)
 
 bool pool_is_empty(const struct pool *pool)
 {
-	return pool_living(pool) == 0 && pool->stopping.count == 0 && pool->borrowed == 0;
+	return pool_total(pool) == 0 && pool->borrowed == 0;
 }
 
 void pool_free(struct pool **pool)

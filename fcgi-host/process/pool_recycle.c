@@ -99,7 +99,8 @@ void pool_start_replacements(struct pool *pool)
 	struct err err;
 
 	while (pool->due > pool->replacing && pool->replacing < at_once && !pool->is_retired && pool_may_start(pool) &&
-	       pool_living(pool) < pool->handler->workers.max + pool->due && budget_take(&pool->share)) {
+	       pool_living(pool) < pool->handler->workers.max + pool->due && pool_total(pool) < pool->handler->workers.max + at_once &&
+	       budget_take(&pool->share)) {
 		struct worker *worker = pool_start_worker(pool, &err);
 
 		if (worker == NULL) {

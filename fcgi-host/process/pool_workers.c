@@ -111,6 +111,11 @@ unsigned pool_living(const struct pool *pool)
 	return pool->starting.count + pool->idle.count + pool->busy.count;
 }
 
+unsigned pool_total(const struct pool *pool)
+{
+	return pool_living(pool) + pool->stopping.count;
+}
+
 static void signal_ring(const struct ring *ring, int signal)
 {
 	for (struct worker *worker = ring->first; worker != NULL; worker = worker->next)
@@ -369,7 +374,7 @@ void pool_start_workers(struct pool *pool)
 
 	if (!pool_may_start(pool))
 		return;
-	for (; want > 0 && pool_living(pool) < pool->handler->workers.max && budget_take(&pool->share); want--) {
+	for (; want > 0 && pool_total(pool) < pool->handler->workers.max && budget_take(&pool->share); want--) {
 		if (pool_start_worker(pool, &err) == NULL) {
 			log_message(LOG_LEVEL_ERROR, "worker_start", "handler %s: %s", pool->handler->name, err.text);
 			pool_put_off_starts(pool);

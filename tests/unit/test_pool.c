@@ -248,6 +248,28 @@ static void a_worker_that_ignores_term_is_killed(void **state)
 	pool_fixture_end(&fixture);
 }
 
+/* What an operator has memory for is max, not max and those that take their time. */
+static void a_worker_that_is_ending_counts_until_it_is_gone(void **state)
+{
+	struct pool_fixture fixture;
+	struct customer first = { 0 }, second = { 0 };
+
+	(void)state;
+	pool_fixture_init(&fixture, "stubborn");
+	fixture.base.handler.workers.max = 1;
+	fixture.base.handler.timeout.kill_ms = 100;
+	pool_fixture_begin(&fixture);
+	customer_come(&first, &fixture);
+	customer_wait(&first);
+	customer_leave(&first, false);
+	customer_come(&second, &fixture);
+	assert_int_equal(customer_wait(&second), POOL_READY);
+	assert_int_equal(pool_fixture_logged(&fixture, "event=worker_killed"), 1);
+	assert_false(is_running(first.pid));
+	customer_leave(&second, true);
+	pool_fixture_end(&fixture);
+}
+
 /* Places. */
 
 static void places_are_given_up_to_the_limit_and_then_in_order(void **state)
@@ -611,6 +633,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_borrowed_worker_is_stopped_and_stays_borrowed),
 		cmocka_unit_test(a_stopped_worker_that_was_handed_back_goes_by_itself),
 		cmocka_unit_test(a_worker_that_ignores_term_is_killed),
+		cmocka_unit_test(a_worker_that_is_ending_counts_until_it_is_gone),
 		cmocka_unit_test(places_are_given_up_to_the_limit_and_then_in_order),
 		cmocka_unit_test(who_comes_when_the_line_is_full_is_refused),
 		cmocka_unit_test(who_waits_too_long_is_refused),
