@@ -87,6 +87,21 @@ def test_on_abort_finish_lets_the_process_end_by_itself(make_host):
     host.wait_log(event="request", handler="h")
 
 
+@pytest.mark.parametrize("script, limits, says", [
+    ("echo > \"$SCRATCH/started\"; exec sleep 300", {"response": "1s", "idle": "60s"}, "timeout.response"),
+    ("printf 'Content-Type: text/plain\\n\\nbegun'; echo > \"$SCRATCH/started\"; exec sleep 300", {"response": "60s", "idle": "1s"}, "timeout.idle"),
+], ids=["before the header", "in the body"])
+def test_a_process_that_may_finish_keeps_its_limits_of_time(make_host, script, limits, says):
+    host = make_host({"h": {"script": script, "on_abort": "finish", "timeout": limits}})
+    with host.connect() as conn:
+        conn.start(wire.variables("/h"))
+        conn.send(wire.record(wire.STDIN))
+        wait_until((host.scratch / "started").exists, 10)
+    assert says in host.wait_log(event="limit")["msg"]
+    host.wait_log(event="request", handler="h")
+    assert not host.children()
+
+
 @pytest.mark.parametrize("how", ["close", "ABORT_REQUEST"])
 def test_a_client_lost_in_the_body_never_gives_half_a_body_for_a_whole_one(make_host, how):
     """The process is ended before its input is closed."""
