@@ -65,6 +65,7 @@ void pool_refuse_start(struct pool *pool, enum spawn_step step, int errnum, cons
 
 unsigned pool_living(const struct pool *pool);  /* workers that have not been told to end */
 unsigned pool_total(const struct pool *pool);   /* with those that have, and are not gone yet */
+bool pool_is_awaited(const struct pool *pool);  /* somebody waits for one that is not there yet, or is to see one start */
 /* How many stay however long they are idle. */
 unsigned pool_floor(const struct pool *pool);
 

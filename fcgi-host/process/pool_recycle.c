@@ -100,7 +100,7 @@ void pool_start_replacements(struct pool *pool)
 
 	while (pool->due > pool->replacing && pool->replacing < at_once && !pool->is_retired && pool_may_start(pool) &&
 	       pool_living(pool) < pool->handler->workers.max + pool->due && pool_total(pool) < pool->handler->workers.max + at_once &&
-	       budget_take(&pool->share)) {
+	       budget_take(&pool->share, BUDGET_AHEAD)) {
 		struct worker *worker = pool_start_worker(pool, &err);
 
 		if (worker == NULL) {

@@ -116,6 +116,13 @@ unsigned pool_total(const struct pool *pool)
 	return pool_living(pool) + pool->stopping.count;
 }
 
+bool pool_is_awaited(const struct pool *pool)
+{
+	bool is_tried = pool->on_tried != NULL && pool_living(pool) == 0;
+
+	return is_tried || pool->waiting > pool->starting.count + pool->idle.count;
+}
+
 static void signal_ring(const struct ring *ring, int signal)
 {
 	for (struct worker *worker = ring->first; worker != NULL; worker = worker->next)
@@ -374,7 +381,8 @@ void pool_start_workers(struct pool *pool)
 
 	if (!pool_may_start(pool))
 		return;
-	for (; want > 0 && pool_total(pool) < pool->handler->workers.max && budget_take(&pool->share); want--) {
+	for (; want > 0 && pool_total(pool) < pool->handler->workers.max &&
+	       budget_take(&pool->share, pool_is_awaited(pool) ? BUDGET_NEEDED : BUDGET_AHEAD); want--) {
 		if (pool_start_worker(pool, &err) == NULL) {
 			log_message(LOG_LEVEL_ERROR, "worker_start", "handler %s: %s", pool->handler->name, err.text);
 			pool_put_off_starts(pool);

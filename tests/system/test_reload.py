@@ -372,16 +372,28 @@ def test_a_log_that_cannot_be_opened_keeps_the_old_configuration(make_host):
     assert mode_of(host.socket) == 0o666, "its rights are as they were"
 
 
-def test_new_workers_that_max_processes_has_no_room_for(make_host, fastcgi_program):
-    """Whether it is taken or not: it is decided in time, and the host serves on."""
-    host = make_host({"w": versioned(fastcgi_program, 1, workers={"min": 2, "max": 2})}, max_processes=2, defaults={"timeout": {"start": "1s"}})
-    wait_until(lambda: len(all_workers(host, fastcgi_program)) == 2, 10)
-    rewrite(host, {"w": versioned(fastcgi_program, 2, workers={"min": 2, "max": 2})}, max_processes=2, defaults={"timeout": {"start": "1s"}})
-    done = host.command("reload", "-c", str(host.config), timeout=20)
-    assert done.returncode in (0, 1)
-    assert version_of(host.request("/w?env")) == ("2" if done.returncode == 0 else "1")
-    if done.returncode == 1:
-        assert done.stderr
+@pytest.mark.parametrize("max_processes", [1, 2, 3])
+def test_new_workers_take_the_room_of_idle_ones(make_host, fastcgi_program, max_processes):
+    """max_processes has no room for the new beside the old: they take turns."""
+    keys = {"workers": {"min": 2, "max": 2}}
+    host = make_host({"w": versioned(fastcgi_program, 1, **keys)}, max_processes=max_processes)
+    wait_until(lambda: len(all_workers(host, fastcgi_program)) == min(2, max_processes), 10)
+    rewrite(host, {"w": versioned(fastcgi_program, 2, **keys)}, max_processes=max_processes)
+    assert "max_processes" not in reload(host)
+    assert version_of(host.request("/w?env")) == "2"
+    wait_until(lambda: len(all_workers(host, fastcgi_program)) == min(2, max_processes), 10)
+
+
+def test_a_full_house_is_no_reason_to_refuse_a_file(make_host, fastcgi_program):
+    """All that may run is busy for longer than a new worker has to start: the file is taken, and who comes waits."""
+    short = {"timeout": {"start": "500ms"}}
+    host = make_host({"w": versioned(fastcgi_program, 1, workers={"min": 1, "max": 2})}, max_processes=2, defaults=short)
+    with begin(host, "/w?sleep=4000"), begin(host, "/w?sleep=4000"):
+        wait_until(lambda: len(all_workers(host, fastcgi_program)) == 2, 10)
+        rewrite(host, {"w": versioned(fastcgi_program, 2, workers={"min": 1, "max": 2})}, max_processes=2, defaults=short)
+        assert "max_processes" in reload(host)
+        answer = host.request("/w?env", timeout=20)
+    assert (answer.status, version_of(answer)) == (200, "2")
 
 
 # --- listeners

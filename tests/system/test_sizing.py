@@ -7,7 +7,7 @@ import pytest
 
 from lib import proc
 from lib.handlers import HELLO, worker
-from lib.wait import wait_until
+from lib.wait import stays, wait_until
 from test_persistent_workers import PID, in_parallel, pid_of
 
 
@@ -135,6 +135,18 @@ def test_idle_workers_make_room_for_another_handler(make_host, fastcgi_program):
     assert [a.status for a in answers] == [200, 200]
     answer = host.request("/hello")
     assert (answer.status, answer.text) == (200, "hello\n")
+
+
+def test_who_wants_more_than_there_is_takes_nothing_from_another_for_ever(make_host, fastcgi_program):
+    """What is to be ready ahead is no reason to end what another has ready."""
+    keys = {"workers": {"min": 2, "max": 2}}
+    host = make_host({name: worker(fastcgi_program, **keys) for name in ("a", "b")}, max_processes=3)
+    wait_until(lambda: len(workers_of(host, fastcgi_program)) == 3, 10)
+    stays(lambda: sum(status_of(host, name)["started"] for name in ("a", "b")) == 3, 0.5, "the three that there are")
+    # Who needs one gets it, and what was taken comes back when there is room for it.
+    for answers in (in_parallel(2, lambda i: host.request(f"/{name}?sleep=100")) for name in "abab"):
+        assert [a.status for a in answers] == [200, 200]
+    assert len(workers_of(host, fastcgi_program)) <= 3
 
 
 def test_limits_reach_the_process(make_host):
