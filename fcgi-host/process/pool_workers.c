@@ -200,7 +200,7 @@ void pool_on_idle_time(void *ctx)
 
 	while (pool->idle.last != NULL && pool_living(pool) > pool_floor(pool) &&
 	       now - pool->idle.last->idle_since_ns >= limit_ns)
-		pool_stop_worker(pool, pool->idle.last);
+		pool_stop_worker(pool, pool_first_to_go(pool));
 	pool_set_idle_timer(pool);
 }
 
@@ -325,10 +325,8 @@ static void on_worker_change(struct worker *worker)
 		on_worker_gone(pool, worker);
 	} else if (worker->state == WORKER_STARTING) {
 		pool->can_start = true;
-		pool->replacing -= worker->is_replacement;
 		set_ready(pool, worker);
-		if (worker->is_replacement)
-			pool_relieve_one(pool);
+		pool_note_ready(pool, worker);
 	}
 	pool_wake(pool);
 }
