@@ -39,8 +39,15 @@ void budget_leave(struct budget_share *share)
 	tell_free(budget);
 }
 
-/* What is kept for those who have not taken all of theirs, and from what is to be
- * there ahead for those who need one now. */
+/* Somebody waits for one of theirs: that goes before what is to be there ahead,
+ * and whoever has fewer goes first, or a handler that always has requests waiting
+ * would be given each one that becomes free. */
+static bool goes_first(const struct budget_share *share, const struct budget_share *own, enum budget_use use)
+{
+	return (use == BUDGET_AHEAD || share->used < own->used) && share->has_need(share->ctx);
+}
+
+/* Of what others have reserved and not taken, and of what they need before us. */
 static unsigned kept_for_others(const struct budget *budget, const struct budget_share *own, enum budget_use use)
 {
 	unsigned kept = 0;
@@ -48,7 +55,7 @@ static unsigned kept_for_others(const struct budget *budget, const struct budget
 	for (const struct budget_share *share = budget->shares; share != NULL; share = share->next) {
 		if (share != own && share->used < share->reserved)
 			kept += share->reserved - share->used;
-		else if (share != own && use == BUDGET_AHEAD && share->has_need(share->ctx))
+		else if (share != own && goes_first(share, own, use))
 			kept++;
 	}
 	return kept;

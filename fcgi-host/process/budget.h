@@ -31,7 +31,8 @@ struct budget_share {
 void budget_join(struct budget *budget, struct budget_share *share);
 void budget_leave(struct budget_share *share);  /* gives back all that it has */
 
-/* For somebody who waits others give up what they do not use; what is to be there
+/* Where several have somebody waiting, the one that has fewest comes first.
+ * For somebody who waits others give up what they do not use; what is to be there
  * ahead is taken from nobody, or two who want more than there is would take it
  * from each other for ever. */
 enum budget_use { BUDGET_AHEAD, BUDGET_NEEDED };

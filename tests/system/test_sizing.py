@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from lib import proc
+from lib import proc, wire
 from lib.handlers import HELLO, worker
 from lib.wait import stays, wait_until
 from test_persistent_workers import PID, in_parallel, pid_of
@@ -114,7 +114,6 @@ def test_a_greedy_handler_leaves_what_another_has_reserved(make_host, fastcgi_pr
         "modest": {"script": "printf 'Content-Type: text/plain\\n\\nok'", "workers": {"max": 4, "reserved": 1}},
     }, max_processes=4)
     conns = []
-    from lib import wire
     for _ in range(20):
         conn = host.connect()
         conn.send(wire.begin() + wire.stream(wire.PARAMS, wire.pairs(wire.variables("/greedy"))) + wire.record(wire.STDIN))
@@ -125,6 +124,22 @@ def test_a_greedy_handler_leaves_what_another_has_reserved(make_host, fastcgi_pr
         assert (answer.status, answer.text) == (200, "ok")
         assert answer.elapsed < 2
     assert len([p for p in host.children() if b"sleep" in proc._read(p, "cmdline")]) == 3
+    for conn in conns:
+        conn.close()
+
+
+@pytest.mark.parametrize("order", [("greedy", "modest"), ("modest", "greedy")])
+def test_without_a_reservation_a_greedy_handler_does_not_take_all_that_becomes_free(make_host, order):
+    handlers = {"greedy": {"script": "sleep 0.3; " + HELLO, "workers": {"max": 50}, "queue": {"max": 100, "timeout": "60s"}},
+                "modest": {"script": HELLO, "workers": {"max": 4}}}
+    host = make_host({name: handlers[name] for name in order}, max_processes=2)
+    conns = [host.connect(60) for _ in range(30)]
+    for conn in conns:
+        conn.start(wire.variables("/greedy"))
+        conn.send(wire.record(wire.STDIN))
+    wait_until(lambda: status_of(host, "greedy")["waiting"] == 28, 10)
+    assert host.request("/modest").text == "hello\n"
+    assert status_of(host, "greedy")["waiting"] > 10, "it did not have to wait for all of the greedy one's"
     for conn in conns:
         conn.close()
 

@@ -124,6 +124,26 @@ static void what_was_given_up_goes_to_who_waits(void **state)
 	assert_true(budget_take(&b.share, BUDGET_AHEAD));
 }
 
+static void among_those_who_need_one_the_one_with_fewest_goes_first(void **state)
+{
+	struct budget budget = { .max = 2 };
+	struct pool_of greedy, modest;
+
+	(void)state;
+	join(&budget, &modest, 0);
+	join(&budget, &greedy, 0);
+	for (int i = 0; i < 2; i++)
+		assert_true(budget_take(&greedy.share, BUDGET_NEEDED));
+	greedy.has_need = modest.has_need = true;
+	assert_false(budget_take(&modest.share, BUDGET_NEEDED));
+	budget_give(&greedy.share);
+	assert_false(budget_take(&greedy.share, BUDGET_NEEDED));
+	assert_true(budget_take(&modest.share, BUDGET_NEEDED));
+	modest.has_need = false;
+	budget_give(&modest.share);
+	assert_true(budget_take(&greedy.share, BUDGET_NEEDED));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -132,6 +152,7 @@ int main(void)
 		cmocka_unit_test(who_was_refused_is_told_once_when_there_is_room),
 		cmocka_unit_test(only_for_who_waits_another_gives_up_one),
 		cmocka_unit_test(what_was_given_up_goes_to_who_waits),
+		cmocka_unit_test(among_those_who_need_one_the_one_with_fewest_goes_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
