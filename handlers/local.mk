@@ -23,3 +23,5 @@ handlers_phpdir = $(pkglibexecdir)/handlers/php
 dist_handlers_php_DATA = %D%/php/hello.php
 
 EXTRA_DIST += %D%/README.md
+
+include handlers/shims/local.mk
