@@ -161,9 +161,12 @@ static void wait_for_request(const char *program)
 		start_anew(program, environ);
 }
 
-/* The host put it right above 2; what is opened while we wait should get the numbers of a cold start. */
+/* What is opened while we wait should get the numbers of a usual start. */
 static void move_control(void)
 {
+	fcntl(park.control, F_SETFD, FD_CLOEXEC);
+	if (park.control >= 10)
+		return;
 	for (int lowest = 250; lowest >= 10; lowest /= 5) {
 		int fd = fcntl(park.control, F_DUPFD_CLOEXEC, lowest);
 		if (fd >= 0) {
@@ -172,7 +175,6 @@ static void move_control(void)
 			return;
 		}
 	}
-	fcntl(park.control, F_SETFD, FD_CLOEXEC);
 }
 
 static void load_ahead(void)
@@ -225,14 +227,16 @@ EXPORTED char *getenv(const char *name)
 	return park.getenv ? park.getenv(name) : (char *)started_with(name);
 }
 
-/* An interpreter's start-up module has set FCGI_HOST_FORK and calls its language's fork,
- * so that the runtime does what it does in a new child.  It returns in children only, with their control
+/* An interpreter's start-up module has set FCGI_HOST_FORK to the files that it has loaded, and calls its language's fork, so that the runtime does what it does in a new child.  It returns in children only, with their control
  * in the place of the zygote's. */
 EXPORTED pid_t fork(void)
 {
-	if (park.place == AT_FORK && started_with("FCGI_HOST_FORK")) {
+	const char *files = park.place == AT_FORK ? started_with("FCGI_HOST_FORK") : NULL;
+
+	if (files) {
 		park.place = NOWHERE;
 		park_files_note(program_path(), park.start_ns);
+		park_files_note_list(files);
 		park_message_prepare();
 		int control = park_zygote(park.control, park.fork);
 		dup3(control, park.control, O_CLOEXEC);

@@ -41,6 +41,9 @@ void park_send(int control, char type, const void *payload, size_t length);
  * that changed since `start_ns` (CLOCK_REALTIME) counts as changed for good: which text was loaded is not known. */
 void park_files_note(const char *program, int64_t start_ns);
 
+/* The same for files of an interpreter, a path a line. */
+void park_files_note_list(const char *paths);
+
 /* The first one that is no longer what was loaded, or NULL. */
 const char *park_files_changed(void);
 

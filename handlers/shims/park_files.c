@@ -64,6 +64,16 @@ void park_files_note(const char *program, int64_t start_ns)
 	dl_iterate_phdr(on_library, NULL);
 }
 
+void park_files_note_list(const char *paths)
+{
+	char *lines = strdup(paths), *rest = lines, *path;
+
+	while ((path = strsep(&rest, "\n")))
+		if (*path)
+			note(path);
+	free(lines);
+}
+
 static bool is_same(const struct file *file)
 {
 	const struct stat *then = &file->state;

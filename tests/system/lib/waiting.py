@@ -2,6 +2,7 @@
 The host's side of a waiting process, as handlers/shims/README.md says it: starts a program parked or as a zygote,
 and speaks the messages on its control descriptor.  No fcgi-host is involved.
 """
+import fcntl
 import os
 import socket
 import struct
@@ -18,7 +19,7 @@ FIGURES = ("user_us", "system_us", "max_rss_kib", "minor_faults", "major_faults"
 
 def shims():
     """The folder that the build has put the shims into."""
-    return paths.BUILD / "handlers" / "shims"
+    return paths.BUILD / "handlers" / "shims" / "lib"
 
 
 class Gone(Exception):
@@ -27,7 +28,10 @@ class Gone(Exception):
 
 class Control:
     def __init__(self):
-        self.socket, self.theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        # Above what the program opens, which so gets the numbers of a usual start.
+        with theirs:
+            self.theirs = socket.socket(fileno=fcntl.fcntl(theirs, fcntl.F_DUPFD_CLOEXEC, 200))
         self.socket.settimeout(SECONDS)
 
     def send(self, kind, payload=b"", descriptors=()):
