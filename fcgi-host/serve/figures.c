@@ -59,6 +59,7 @@ static void add_span(struct histogram *histogram, uint64_t us)
 void figures_add(struct figures *figures, const struct outcome *outcome)
 {
 	count(&figures->totals, outcome);
+	figures->starts[outcome->start]++;
 	/* 24 KiB that only handlers with requests need. */
 	if (figures->spans == NULL)
 		figures->spans = calloc(1, sizeof(*figures->spans));
@@ -69,10 +70,19 @@ void figures_add(struct figures *figures, const struct outcome *outcome)
 	add_span(&figures->spans->total, outcome->total_us);
 }
 
-void figures_add_ended(struct figures *figures, const struct process_usage *usage)
+void figures_add_ended(struct figures *figures, const struct process *process)
 {
-	figures->ended.count++;
-	figures->ended.cpu_us += usage->cpu_us;
-	if (usage->max_rss_kib > figures->ended.max_rss_kib)
-		figures->ended.max_rss_kib = usage->max_rss_kib;
+	struct ended *ended = &figures->ended;
+	const struct process_usage *usage = &process->usage, *start = &process->start_usage;
+
+	ended->count++;
+	ended->cpu_us += usage->cpu_us;
+	ended->faults += usage->minor_faults + usage->major_faults;
+	if (usage->max_rss_kib > ended->max_rss_kib)
+		ended->max_rss_kib = usage->max_rss_kib;
+	if (!process->was_ahead)
+		return;
+	ended->ahead_count++;
+	ended->start_cpu_us += start->cpu_us;
+	ended->start_faults += start->minor_faults + start->major_faults;
 }

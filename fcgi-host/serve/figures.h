@@ -39,13 +39,27 @@ struct spans {
 	struct histogram total;         /* to its end; of those that a handler was given */
 };
 
-/* Per-request processes that have ended. */
-struct ended { uint64_t count, cpu_us, max_rss_kib; };
+/* Processes for one request each that have ended.  What those that waited for it
+ * used before is apart, and so is where they came from. */
+struct ended {
+	uint64_t count, cpu_us, max_rss_kib, faults;
+	uint64_t ahead_count, start_cpu_us, start_faults;
+};
+
+/* Where the process of a request came from. */
+enum request_start {
+	START_NONE,                     /* it has none, or a worker */
+	START_COLD,                     /* started for it */
+	START_PARKED,                   /* started ahead */
+	START_FORKED,                   /* forked ahead */
+	STARTS_COUNT,
+};
 
 struct figures {
 	unsigned refs;
 	struct totals totals;
 	struct ended ended;
+	uint64_t starts[STARTS_COUNT];
 	struct spans *spans;            /* NULL until the first request, or without memory */
 };
 
@@ -55,6 +69,7 @@ struct outcome {
 	enum request_end end;
 	unsigned status;                /* as the client sees it, 0: none */
 	bool was_retried;
+	enum request_start start;
 	uint64_t queue_us, first_byte_us, total_us;
 };
 
@@ -63,6 +78,6 @@ struct figures *figures_ref(struct figures *figures);
 void figures_unref(struct figures **figures);           /* NULL inside is fine */
 
 void figures_add(struct figures *figures, const struct outcome *outcome);
-void figures_add_ended(struct figures *figures, const struct process_usage *usage);
+void figures_add_ended(struct figures *figures, const struct process *process);
 
 #endif

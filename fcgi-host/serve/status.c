@@ -228,6 +228,33 @@ static void put_process_of(struct processes *processes, const struct request *re
 	json_end(&reading->json, '}');
 }
 
+static const char *spare_state_name(enum spare_state state)
+{
+	switch (state) {
+	case SPARE_STARTING: return "starting";
+	case SPARE_READY: return "idle";
+	case SPARE_TAKEN: return "zygote";
+	case SPARE_ENDING:
+	case SPARE_GONE: break;
+	}
+	return "stopping";
+}
+
+static void put_spare(void *ctx, const struct process *process, enum spare_state state)
+{
+	struct processes *processes = ctx;
+	struct reading *reading = processes->reading;
+
+	json_begin(&reading->json, NULL, '{');
+	put_pid(&reading->json, process->pid);
+	json_str(&reading->json, "state", spare_state_name(state));
+	json_ms(&reading->json, "age_ms", since_us(reading, process->started_ns != 0 ? process->started_ns : process->asked_ns));
+	json_u64(&reading->json, "requests", 0);
+	put_request(reading, NULL);
+	put_look(processes, process->pid);
+	json_end(&reading->json, '}');
+}
+
 /* Of a pool without workers, by its requests. */
 static void count_places(const struct place *place, struct pool_reading *pool)
 {
@@ -262,7 +289,27 @@ static void put_list(struct processes *processes, const struct pool_reading *poo
 	else
 		for (size_t i = 0; i < place->requests_count; i++)
 			put_process_of(processes, place->requests[i]);
+	pool_each_spare(place->entry->pool, put_spare, processes);
 	json_end(json, ']');
+}
+
+/* Where processes for one request each came from, and what those that have ended
+ * used, for their request and before. */
+static void put_starts(struct json *json, const struct figures *figures)
+{
+	json_begin(json, "starts", '{');
+	json_u64(json, "cold", figures->starts[START_COLD]);
+	json_u64(json, "parked", figures->starts[START_PARKED]);
+	json_u64(json, "forked", figures->starts[START_FORKED]);
+	json_end(json, '}');
+	json_begin(json, "served", '{');
+	json_u64(json, "processes", figures->ended.count);
+	json_ms(json, "cpu_ms", figures->ended.cpu_us);
+	json_u64(json, "faults", figures->ended.faults);
+	json_u64(json, "waited", figures->ended.ahead_count);
+	json_ms(json, "start_cpu_ms", figures->ended.start_cpu_us);
+	json_u64(json, "start_faults", figures->ended.start_faults);
+	json_end(json, '}');
 }
 
 static void put_usage(const struct processes *processes, const struct pool_reading *pool)
@@ -276,7 +323,7 @@ static void put_usage(const struct processes *processes, const struct pool_readi
 		json_null(json, "max_rss_kib");
 		return;
 	}
-	json_ms(json, "cpu_ms", processes->cpu_us + ended->cpu_us + pool->ended.cpu_us);
+	json_ms(json, "cpu_ms", processes->cpu_us + ended->cpu_us + ended->start_cpu_us + pool->ended.cpu_us);
 	max_rss_kib = ended->max_rss_kib > max_rss_kib ? ended->max_rss_kib : max_rss_kib;
 	max_rss_kib = pool->ended.max_rss_kib > max_rss_kib ? pool->ended.max_rss_kib : max_rss_kib;
 	json_u64(json, "max_rss_kib", max_rss_kib);
@@ -398,6 +445,7 @@ static void put_handler(struct reading *reading, const struct place *place)
 	put_list(&processes, &pool);
 	put_restarts(&processes, &pool);
 	put_usage(&processes, &pool);
+	put_starts(json, entry->figures);
 	json_end(json, '}');
 }
 
