@@ -201,7 +201,6 @@ static void wait_here(void)
 	forget_start();
 	if (park.is_zygote)
 		park.control = park_zygote(park.control, park.fork);
-	park_rehearse();
 	wait_for_request(program);
 }
 
@@ -241,7 +240,6 @@ EXPORTED pid_t fork(void)
 		int control = park_zygote(park.control, park.fork);
 		dup3(control, park.control, O_CLOEXEC);
 		close(control);
-		park_rehearse();
 		return 0;
 	}
 	return park.fork ? park.fork() : -1;

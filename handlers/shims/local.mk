@@ -18,7 +18,7 @@ dist_shims_perl_DATA = %D%/perl/FCGIHost/Wait.pm
 shims_rubydir = $(shimsdir)/ruby
 dist_shims_ruby_DATA = %D%/ruby/fcgi_host_wait.rb
 shims_nodedir = $(shimsdir)/node
-dist_shims_node_DATA = %D%/node/fcgi-host-wait.js
+dist_shims_node_DATA = %D%/node/fcgi-host-wait.js %D%/node/rehearsal.js %D%/node/rehearsal.bin
 shims_phpdir = $(shimsdir)/php
 dist_shims_php_DATA = %D%/php/fcgi-host.ini
 

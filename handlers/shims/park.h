@@ -51,11 +51,12 @@ const char *park_files_changed(void);
 
 /* The fork server: says R, forks a child per K, and never returns in this process.
  * In a child it returns the descriptor of the child's own control: 0, 1 and 2 are the request's, the signal mask
- * is as it was, and `control` is closed.  `fork_child` is libc's fork(). */
+ * is as it was, `control` is closed, and page faults are behind it.  `fork_child` is libc's fork(). */
 int park_zygote(int control, pid_t (*fork_child)(void));
 
-/* Have the pages that a request will touch in place: our own copies of those
- * that are written, the mapping of those that are read.  Failing is no error. */
+/* --- park_rehearse.c */
+
+/* In a child: have its own copies of the pages that it will write to.  Failing is no error. */
 void park_rehearse(void);
 
 #endif

@@ -147,6 +147,7 @@ static int become_child(const int *descriptors, pid_t parent)
 	}
 	reopen_files();
 	sigprocmask(SIG_SETMASK, &zygote.mask, NULL);
+	park_rehearse();
 	return descriptors[3];
 }
 

@@ -9,8 +9,9 @@ const fs = require('fs');
 const STARTED_NS = BigInt(Date.now()) * 1000000n;
 
 // What has had its effect when Node has started; where a request has others, it gets a Node that was started with them.
-const steers = (name) => /^(?:LANG|LANGUAGE|LC_.*|TZ|HOME)$/.test(name);
-const steering = () => JSON.stringify(Object.entries(process.env).filter(([name]) => steers(name)).sort());
+const STEERING = ['HOME', 'LANG', 'LANGUAGE', 'LC_ALL', 'LC_COLLATE', 'LC_CTYPE', 'LC_MESSAGES', 'LC_MONETARY',
+  'LC_NUMERIC', 'LC_TIME', 'TZ'];
+const steering = () => STEERING.map((name) => process.env[name]).join('\0');
 
 function takeBackHook() {
   const rest = (process.env.NODE_OPTIONS || '').replace(/^--require[ =]\S*fcgi-host-wait\.js ?/, '');
@@ -74,11 +75,16 @@ function receive(control, length) {
   return data;
 }
 
+function receiveMessage(control) {
+  const message = receive(control, receive(control, 4).readUInt32BE(0));
+  return { isEnvironment: message[0] === 0x45, items: message.subarray(1).toString('utf8').split('\0').filter(Boolean) };
+}
+
 function wait(control) {
   send(control, 'R', Buffer.alloc(0));
   for (;;) {
-    const message = receive(control, receive(control, 4).readUInt32BE(0));
-    if (message[0] === 0x45) return message.subarray(1).toString('utf8').split('\0').filter(Boolean);
+    const message = receiveMessage(control);
+    if (message.isEnvironment) return message.items;
   }
 }
 
@@ -101,6 +107,41 @@ function setEnvironment(items) {
   }
 }
 
+// --- rehearsal: V8 compiles a function when it is first called
+
+function rehearseMessages() {
+  const file = fs.openSync(require.resolve('./rehearsal.bin'), 'r');
+  receiveMessage(file);
+  fs.closeSync(file);
+  setEnvironment(Object.entries(process.env).map(([name, value]) => `${name}=${value}`));
+}
+
+function rehearseModules() {
+  const path = require.resolve('./rehearsal.js');
+  require(path);
+  delete require.cache[path];
+}
+
+// The pipe of stdout is opened once more, and gets no byte.  Of another user's pipe we cannot have one.
+function rehearseStreams() {
+  if (!fs.fstatSync(1).isFIFO()) return;
+  const { Writable } = require('stream');
+  const { Socket } = require('net');
+  new console.Console(new Writable({ write: (data, encoding, done) => done() })).log('');
+  const pipe = new Socket({ fd: fs.openSync('/proc/self/fd/1', fs.constants.O_WRONLY), readable: false, writable: true });
+  pipe.write('');
+  pipe.destroy();
+}
+
+// What nearly every script will do, without effect.
+function rehearse() {
+  for (const part of [rehearseMessages, rehearseModules, rehearseStreams]) {
+    try {
+      part();
+    } catch { /* it will only be slower */ }
+  }
+}
+
 // Node cannot exec: the request is passed on to a Node of its own, which has our descriptors.
 function startAnew() {
   const result = require('child_process').spawnSync(process.execPath, [...process.execArgv, ...process.argv.slice(1)],
@@ -115,6 +156,7 @@ function run() {
   const control = Number(options.PARK);
   const before = new Set(process.moduleLoadList);
   const files = load((options.PRELOAD || '').split(':').filter(Boolean));
+  rehearse();
   const startedWith = steering();
   setEnvironment(wait(control));
   if (startedWith !== steering() || files.some(hasChanged)) startAnew();
