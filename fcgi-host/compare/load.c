@@ -93,17 +93,24 @@ static void fail(struct loader *loader, struct place *place)
 	give_back(loader, place);
 }
 
+/* A server that says that it cannot answer has failed; one that answers something else is wrong. */
+static void on_unwanted(struct loader *loader, const struct reply *reply)
+{
+	if (reply->status == loader->rules.status)
+		note(loader, "an answer had another body than the first ones");
+	else
+		note(loader, "an answer had status %u instead of %u%s", reply->status, loader->rules.status,
+			reply->status == 503 ? ": these were too many at a time for it" : "");
+	loader->wrong += reply->status == loader->rules.status || reply->status < 500;
+	loader->block->failed++;
+}
+
 static void succeed(struct loader *loader, struct place *place, uint64_t now_ns)
 {
 	uint64_t ns = now_ns > place->from_ns ? now_ns - place->from_ns : 0;
 
 	if (place->exchange.reply.status != loader->rules.status || place->exchange.reply.is_wrong) {
-		if (place->exchange.reply.status != loader->rules.status)
-			note(loader, "an answer had status %u instead of %u", place->exchange.reply.status, loader->rules.status);
-		else
-			note(loader, "an answer had another body than the first ones");
-		loader->wrong++;
-		loader->block->failed++;
+		on_unwanted(loader, &place->exchange.reply);
 	} else {
 		loader->block->answered++;
 		loader->block->sum_ns += (double)ns;

@@ -52,7 +52,6 @@ static void put_load(struct json *json, const struct load_plan *load)
 	json_begin(json, "load", '{');
 	json_str(json, "kind", load->kind == SCHEDULE_OPEN ? "open" : "closed");
 	json_u64(json, "requests", load->requests);
-	json_u64(json, "blocks", load->blocks);
 	json_u64(json, "concurrency", load->concurrency);
 	put_number(json, "rate_per_s", load->rate_per_s);
 	json_str(json, "method", load->method);
@@ -194,6 +193,7 @@ static void put_comparison(struct json *json, const struct comparison_result *co
 	json_begin(json, NULL, '{');
 	json_str(json, "name", comparison->comparison->name);
 	json_str(json, "baseline", comparison->baseline == NO_WAY ? NULL : comparison->ways[comparison->baseline].way->name);
+	json_u64(json, "blocks", comparison->blocks);
 	json_str(json, "answers_compared", comparison->compared);
 	put_estimate(json, "noise", &comparison->noise, 1);
 	json_bool(json, "is_noisy", comparison->is_noisy);

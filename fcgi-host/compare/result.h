@@ -37,6 +37,7 @@ struct way_result {
 struct comparison_result {
 	const struct comparison *comparison;
 	struct way_result *ways;        /* as many as the comparison has */
+	size_t blocks;                  /* of each way */
 	size_t baseline;                /* index, or NO_WAY when it did not run */
 	struct estimate noise;          /* of the baseline against itself */
 	bool is_noisy;                  /* that shows a difference */
