@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -19,6 +20,7 @@ enum {
 	AUTO_SECONDS = 4,               /* of load for each way, where no number of requests is given */
 	AUTO_REQUESTS_MAX = 20000,
 	WARM_REQUESTS = 10,             /* at least, before it is timed how many fit */
+	LOG_PATIENCE_MS = 500,
 	FEW_BLOCKS = 12,                /* enough for an interval */
 	NOISE_SHARE = 2,                /* a block of the run of a way against itself has 1/2 of the requests */
 };
@@ -164,15 +166,26 @@ static void asked_fini(struct asked *asked, size_t count)
 	free(asked);
 }
 
-/* A host's log says why it is a 502. */
+/* A host's log says why it is a 502; the line comes after the answer. */
+static const char *reason_in_log(const struct subject *subject, char *line, size_t line_size)
+{
+	uint64_t end_ns = clock_monotonic_ns() + LOG_PATIENCE_MS * UINT64_C(1000000);
+	const char *found;
+
+	do {
+		subject_last_log_line(subject, line, line_size);
+		found = strstr(line, "reason=");
+	} while (found == NULL && subject->host.log != NULL && clock_monotonic_ns() < end_ns && poll(NULL, 0, 5) == 0);
+	return found;
+}
+
 static void drop_silent(struct run *run, size_t at, const struct asked *asked, struct err *err)
 {
 	const struct subject *subject = &run->subjects[run->running[at]];
 	unsigned status = asked->answers[0][0].status;
-	char line[1024], reason[2048], *found;
+	char line[1024], reason[2048];
+	const char *found = status >= 500 || status == 0 ? reason_in_log(subject, line, sizeof(line)) : NULL;
 
-	subject_last_log_line(subject, line, sizeof(line));
-	found = status >= 500 || status == 0 ? strstr(line, "reason=") : NULL;
 	snprintf(reason, sizeof(reason), "%s%s%s", err->text, found == NULL ? "" : "; the log of its host: ", found == NULL ? "" : found);
 	drop(run, at, status >= 500 || status == 0 ? WAY_NOT_RUN : WAY_WRONG, reason);
 }

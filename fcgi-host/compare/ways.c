@@ -38,6 +38,8 @@ static int write_config(const struct way *way, const struct way_place *place, FI
 	config.handlers = &handler;
 	config.handlers_count = 1;
 	config.log.file = (char *)place->log;
+	config.log.format = LOG_FORMAT_TEXT;   /* for run.c, which looks for the reason of a failure */
+	config.log.level = LOG_LEVEL_INFO;
 	listen.address.text = (char *)place->socket;
 	if (place->group != NULL && getgrnam(place->group) != NULL)
 		listen.group = getgrnam(place->group)->gr_gid;
