@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -369,11 +370,19 @@ static int run(struct loader *loader, uint64_t now_ns, struct err *err)
 	}
 }
 
+static uint64_t cpu_ns_of_ours(void)
+{
+	struct timespec now = { 0 };
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
 int loader_run(struct loader *loader, struct schedule *schedule, struct block *block, struct latencies *latencies, struct err *err)
 {
 	struct latencies *unused = latencies == NULL ? calloc(1, sizeof(*unused)) : NULL;
 	struct block own = { 0 };
-	uint64_t begun_ns;
+	uint64_t begun_ns, cpu_ns = cpu_ns_of_ours();
 	int status;
 
 	if (latencies == NULL && unused == NULL)
@@ -385,6 +394,7 @@ int loader_run(struct loader *loader, struct schedule *schedule, struct block *b
 	schedule_begin(schedule, begun_ns);
 	status = run(loader, begun_ns, err);
 	own.elapsed_ns = clock_monotonic_ns() - begun_ns;
+	own.generator_cpu_ns = cpu_ns_of_ours() - cpu_ns;
 	if (block != NULL)
 		*block = own;
 	free(unused);

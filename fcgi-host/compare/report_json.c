@@ -205,6 +205,14 @@ static void put_comparison(struct json *json, const struct comparison_result *co
 	json_end(json, '}');
 }
 
+static void put_generator(struct json *json, const struct generator *generator)
+{
+	json_begin(json, "generator", '{');
+	put_number(json, "cpu_share", generator->share);
+	put_number(json, "cpu_ms", generator->requests == 0 ? NAN : (double)generator->cpu_ns / (double)generator->requests / 1e6);
+	json_end(json, '}');
+}
+
 void report_json(const struct report *report, FILE *out)
 {
 	struct bytes text;
@@ -221,7 +229,7 @@ void report_json(const struct report *report, FILE *out)
 	json_str(&json, "suite", report->plan->suite);
 	put_machine(&json, &report->machine);
 	put_load(&json, &report->plan->load);
-	put_number(&json, "generator_cpu_share", report->generator_share);
+	put_generator(&json, &report->generator);
 	json_begin(&json, "comparisons", '[');
 	for (size_t i = 0; i < report->count; i++)
 		put_comparison(&json, &report->comparisons[i]);

@@ -109,8 +109,8 @@ void warnings_text(const struct report *report, const struct comparison_result *
 	if (comparison->is_noisy && base != NULL)
 		fprintf(out, "THIS MACHINE IS TOO NOISY NOW: %s against itself gives %s. Small differences below mean nothing.\n",
 			base->way->name, ratio_text(&comparison->noise, ratio));
-	if (report->generator_share > 0.9)
-		fprintf(out, "The load generator used up to %.0f %% of a CPU in a block: it may have been what limits.\n", 100 * report->generator_share);
+	if (report->generator.share > 0.9)
+		fprintf(out, "The load generator used up to %.0f %% of a CPU in a block: it may have been what limits.\n", 100 * report->generator.share);
 	for (size_t i = 0; i < comparison->comparison->ways_count; i++)
 		warn_of_failures(&comparison->ways[i], out);
 }

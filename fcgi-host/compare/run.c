@@ -12,7 +12,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,6 +20,7 @@ enum {
 	AUTO_REQUESTS_MAX = 20000,
 	WARM_REQUESTS = 10,             /* at least, before it is timed how many fit */
 	LOG_PATIENCE_MS = 500,
+	GENERATOR_NS_MIN = 20000000,    /* a shorter block says nothing of the CPU's share */
 	FEW_BLOCKS = 12,                /* enough for an interval */
 	NOISE_SHARE = 2,                /* a block of the run of a way against itself has 1/2 of the requests */
 };
@@ -348,21 +348,14 @@ static int warm_up(struct run *run)
 
 /* Blocks. */
 
-static uint64_t cpu_ns_of_ours(void)
+static void note_generator(struct generator *generator, const struct block *block)
 {
-	struct rusage usage;
+	double share = block->elapsed_ns < GENERATOR_NS_MIN ? 0 : (double)block->generator_cpu_ns / (double)block->elapsed_ns;
 
-	getrusage(RUSAGE_SELF, &usage);
-	return ((uint64_t)usage.ru_utime.tv_sec + (uint64_t)usage.ru_stime.tv_sec) * 1000000000 +
-		((uint64_t)usage.ru_utime.tv_usec + (uint64_t)usage.ru_stime.tv_usec) * 1000;
-}
-
-static void note_generator(struct run *run, uint64_t cpu_ns, const struct block *block)
-{
-	double share = block->elapsed_ns < 20000000 ? 0 : (double)cpu_ns / (double)block->elapsed_ns;
-
-	if (share > run->report->generator_share)
-		run->report->generator_share = share;
+	if (share > generator->share)
+		generator->share = share;
+	generator->cpu_ns += block->generator_cpu_ns;
+	generator->requests += block->answered + block->failed;
 }
 
 static int run_block(void *ctx, size_t way, size_t index, struct block *block, struct latencies *latencies)
@@ -372,7 +365,6 @@ static int run_block(void *ctx, size_t way, size_t index, struct block *block, s
 	struct way_result *result = &run->result->ways[at];
 	struct subject *subject = &run->subjects[at];
 	uint64_t requests = run->is_noise_run ? (result->block_requests + NOISE_SHARE - 1) / NOISE_SHARE : result->block_requests;
-	uint64_t cpu_ns;
 
 	(void)index;
 	if (is_interrupted(run))
@@ -381,10 +373,9 @@ static int run_block(void *ctx, size_t way, size_t index, struct block *block, s
 	/* Another way ran before: its traces in the caches are not this one's cost. */
 	if (subject_warm(subject, warm_requests(&run->report->plan->load), NULL, &run->err) < 0)
 		return -1;
-	cpu_ns = cpu_ns_of_ours();
 	if (subject_run_block(subject, requests, block, latencies, run->is_noise_run ? NULL : result, &run->err) < 0)
 		return -1;
-	note_generator(run, cpu_ns_of_ours() - cpu_ns, block);
+	note_generator(&run->report->generator, block);
 	progress_done(&run->progress, block_s(run, at, requests));
 	return 0;
 }
