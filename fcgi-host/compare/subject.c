@@ -289,6 +289,8 @@ static void add_usage(struct way_result *result, const struct moment *before, co
 	result->has_usage = before->is_known && after->is_known;
 	usage_add_between(&result->usage, &before->usage, &after->usage);
 	result->usage_requests += block->answered + block->failed;
+	result->starts_cold += after->reading.starts_cold - before->reading.starts_cold;
+	result->starts_ahead += after->reading.starts_ahead - before->reading.starts_ahead;
 	result->spawn_count += after->reading.spawn_count - before->reading.spawn_count;
 	for (int i = 0; i < SPAWN_PARTS_COUNT; i++)
 		result->spawn_ns[i] += after->reading.spawn_ns[i] - before->reading.spawn_ns[i];
