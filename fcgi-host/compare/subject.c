@@ -154,8 +154,9 @@ int subject_start(struct subject *subject, struct stage *stage, const struct way
 	bytes_init(&subject->expected, BODY_MAX_BYTES);
 	if (start_processes(subject, number, err) < 0 || make_target(subject, err) < 0)
 		return -1;
-	if (subject->host.child.pid == 0 && subject->server.pid == 0)
-		subject->outsider = usage_listener(&subject->target.address);
+	subject->has_outsider = way->behind != NULL || (subject->host.child.pid == 0 && subject->server.pid == 0);
+	if (subject->has_outsider)
+		subject->outsider = usage_listener(way->behind != NULL ? &way->behind->sockaddr : &subject->target.address);
 	subject->loader = loader_new(&subject->target, &rules, err);
 	return subject->loader == NULL ? -1 : 0;
 }
@@ -249,8 +250,8 @@ static bool read_clocks(const struct subject *subject, struct usage *usage)
 		status |= usage_add_program(subject->web.child.pid, USAGE_WEB, usage);
 	if (subject->server.pid > 0)
 		status |= usage_add_program(subject->server.pid, USAGE_HANDLERS, usage);
-	if (subject->host.child.pid == 0 && subject->server.pid == 0)
-		status = subject->outsider == 0 ? -1 : usage_add_program(subject->outsider, USAGE_HANDLERS, usage);
+	if (subject->has_outsider)
+		status |= subject->outsider == 0 ? -1 : usage_add_program(subject->outsider, USAGE_HANDLERS, usage);
 	return status == 0;
 }
 
@@ -326,7 +327,7 @@ void subject_read_idle(struct subject *subject, struct way_result *result)
 		status |= holding_add_program(subject->web.child.pid, USAGE_WEB, &result->idle);
 	if (subject->server.pid > 0)
 		status |= holding_add_program(subject->server.pid, USAGE_HANDLERS, &result->idle);
-	if (subject->host.child.pid == 0 && subject->server.pid == 0)
-		status = subject->outsider == 0 ? -1 : holding_add_program(subject->outsider, USAGE_HANDLERS, &result->idle);
+	if (subject->has_outsider)
+		status |= subject->outsider == 0 ? -1 : holding_add_program(subject->outsider, USAGE_HANDLERS, &result->idle);
 	result->has_idle = status == 0;
 }

@@ -224,6 +224,14 @@ def test_servers_that_run_already(make_host, make_front, compare):
     assert done.returncode == 0 and rows(done.text)["url"]["RATIO"] == "1 (baseline)", done
 
 
+def test_the_server_behind_a_handler_counts_as_the_handler(make_host, compare):
+    other = make_host({"hello": HELLO})
+    compare.of({"passed": {"connect": f"unix:{other.socket}", "protocol": "fastcgi"}})
+    way = ways(compare.json("passed", *SHORT, "--path", "/passed/", "--status", "404"))["persistent"]
+    assert way["state"] == "measured" and way["usage"]["cpu_ms"]["handler"] > 0 and way["usage"]["cpu_ms"]["relay"] > 0
+    assert way["idle"]["mib"]["handler"] > 0
+
+
 @pytest.mark.parametrize("server", ["nginx", "apache"])
 def test_through_a_private_web_server(fastcgi, server):
     result = fastcgi.json("app", "--via", server, *SHORT, *SAME, "--concurrency", "2")
