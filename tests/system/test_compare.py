@@ -127,6 +127,7 @@ def test_the_table_of_a_c_program_in_both_ways(fastcgi):
     advice = " ".join(done.text[parts.end():].split())
     assert re.search(r"Up to .+ per-request costs least, above .+ persistent", advice)
     assert "of CPU for a request and holds nothing between requests" in advice and "MiB all the time" in advice
+    assert "the quickest is persistent: half of its answers come within" in advice
 
 
 def test_the_exact_command_and_the_machine_are_printed(fastcgi):
