@@ -322,6 +322,23 @@ static double block_s(const struct run *run, size_t index, uint64_t requests)
 	return (double)requests * run->each_ns[index] / 1e9;
 }
 
+/* Each block would wait as long again. */
+static void drop_those_that_do_not_answer(struct run *run)
+{
+	for (size_t at = 0; at < run->running_count;) {
+		const struct subject *subject = &run->subjects[run->running[at]];
+		char reason[512];
+
+		if (loader_unanswered(subject->loader) == 0) {
+			at++;
+			continue;
+		}
+		snprintf(reason, sizeof(reason), "%s, with %zu at a time%s", loader_trouble(subject->loader), run->report->plan->load.concurrency,
+			subject->target.keep ? "; a server with fewer processes than connections needs --no-keep" : "");
+		drop(run, at, WAY_NOT_RUN, reason);
+	}
+}
+
 /* In an open loop the places are many more than requests are on their way. */
 static uint64_t warm_requests(const struct load_plan *load)
 {
@@ -353,20 +370,24 @@ static void drop_those_that_cannot_wait(struct run *run)
 static int warm_up(struct run *run)
 {
 	const struct load_plan *load = &run->report->plan->load;
+	uint64_t requests = warm_requests(load) > WARM_REQUESTS ? warm_requests(load) : WARM_REQUESTS;
 
+	for (size_t at = 0; at < run->running_count; at++) {
+		progress_stage(&run->progress, "Warming up %s", run->result->ways[run->running[at]].way->name);
+		if (subject_warm(&run->subjects[run->running[at]], warm_requests(load), NULL, &run->err) < 0)
+			return -1;
+	}
+	drop_those_that_do_not_answer(run);
 	for (size_t at = 0; at < run->running_count; at++) {
 		size_t index = run->running[at];
 		struct way_result *way = &run->result->ways[index];
-		uint64_t requests = warm_requests(load) > WARM_REQUESTS ? warm_requests(load) : WARM_REQUESTS;
 
-		progress_stage(&run->progress, "Warming up %s", way->way->name);
-		if (subject_warm(&run->subjects[index], warm_requests(load), NULL, &run->err) < 0 ||
-		    subject_warm(&run->subjects[index], requests, &run->each_ns[index], &run->err) < 0)
+		if (subject_warm(&run->subjects[index], requests, &run->each_ns[index], &run->err) < 0)
 			return -1;
 		way->block_requests = block_requests(run, way->way, run->each_ns[index]);
 	}
 	drop_those_that_cannot_wait(run);
-	return run->running_count > 0 ? 0 : err_set(&run->err, "no way is left to measure");
+	return 0;
 }
 
 /* Blocks. */
@@ -513,6 +534,8 @@ static int run_stages(struct run *run)
 		return 0;
 	if (warm_up(run) < 0)
 		return -1;
+	if (run->running_count == 0)
+		return 0;
 	plan_progress(run);
 	return measure_noise(run) < 0 ? -1 : measure(run);
 }

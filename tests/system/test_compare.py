@@ -9,6 +9,7 @@ import pty
 import re
 import shlex
 import signal
+import socket
 import struct
 import subprocess
 import termios
@@ -200,6 +201,26 @@ def test_more_requests_at_a_time_than_a_handler_takes_are_failures(compare, fast
     row = rows(done.text)["persistent"]
     assert int(row["FAILED"]) > 0 and float(row["REQ/S"]) > 0
     assert re.search(r"persistent: \d+ of \d+ requests failed: an answer had status 503 instead of 200.*in no figure", done.text)
+
+
+def test_a_server_that_leaves_connections_waiting_is_told_at_once(compare, fastcgi_program, folder):
+    """One process of libfcgi serves one kept connection until that ends."""
+    compare.of({})
+    path = folder / "app.sock"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen(128)
+        app = subprocess.Popen([str(fastcgi_program)], stdin=listener)
+    try:
+        arguments = ("--connect", f"unix:{path}", "--concurrency", "4", "--timeout", "1", *SHORT, "--path", "/?body=9")
+        done = compare.run(*arguments)
+        assert done.returncode == 1
+        assert rows(done.text)["connect"]["note"] == ("not run: no answer within 1 s, with 4 at a time; "
+                                                      "a server with fewer processes than connections needs --no-keep")
+        assert rows(compare.run(*arguments, "--no-keep").text)["connect"]["FAILED"] == "0"
+    finally:
+        app.kill()
+        app.wait()
 
 
 def test_numbers_in_the_path_ask_for_different_things(compare):
