@@ -40,6 +40,8 @@ static int write_config(const struct way *way, const struct way_place *place, FI
 	config.handlers = &handler;
 	config.handlers_count = 1;
 	config.log.file = (char *)place->log;
+	config.log.format = LOG_FORMAT_TEXT;   /* for run.c, which looks for the reason of a failure */
+	config.log.level = LOG_LEVEL_INFO;
 	listen.address.text = (char *)place->socket;
 	if (place->group != NULL && getgrnam(place->group) != NULL)
 		listen.group = getgrnam(place->group)->gr_gid;
@@ -104,6 +106,7 @@ int ways_add(struct comparison *comparison, const struct config *config, unsigne
 		way->config_data = config;
 		way->config_number = number;
 		way->process = (enum process_mode)mode;
+		way->behind = handler->connect.text == NULL ? NULL : &handler->connect;
 	}
 	return 0;
 }
@@ -123,10 +126,15 @@ static char *path_for(const char *pattern)
 	return path;
 }
 
-char *ways_path(const struct config *config, unsigned number)
+const struct route_config *ways_route(const struct config *config, unsigned number)
 {
 	for (size_t i = 0; i < config->routes_count; i++)
 		if (config->routes[i].handler == number && config->routes[i].builtin == BUILTIN_NONE)
-			return path_for(config->routes[i].path);
-	return strdup("/");
+			return &config->routes[i];
+	return NULL;
+}
+
+char *ways_path(const struct route_config *route)
+{
+	return route == NULL ? strdup("/") : path_for(route->path);
 }

@@ -12,7 +12,8 @@
  * -1 with err: one of `only` is none, or there is no memory. */
 int ways_add(struct comparison *comparison, const struct config *config, unsigned number, const char *only, struct err *err);
 
-/* A path that one of the handler's routes takes; on the heap. */
-char *ways_path(const struct config *config, unsigned number);
+/* The first route of the handler, NULL when it has none; and a path that it takes, on the heap ("/" for NULL). */
+const struct route_config *ways_route(const struct config *config, unsigned number);
+char *ways_path(const struct route_config *route);
 
 #endif

@@ -11,6 +11,7 @@ UNIT_TESTS += %D%/test_answer %D%/test_body %D%/test_client %D%/test_spool %D%/t
 UNIT_TESTS += %D%/test_tree %D%/test_address %D%/test_config %D%/test_config_print %D%/test_pattern %D%/test_route
 UNIT_TESTS += %D%/test_histogram %D%/test_rate %D%/test_json %D%/test_figures %D%/test_failures %D%/test_status_page
 UNIT_TESTS += %D%/test_latencies %D%/test_statistics %D%/test_schedule %D%/test_blocks
+UNIT_TESTS += %D%/test_advice %D%/test_answers %D%/test_reply %D%/test_report
 check_PROGRAMS += $(UNIT_TESTS)
 TESTS += $(UNIT_TESTS)
 
@@ -108,6 +109,14 @@ tests_unit_test_statistics_SOURCES = %D%/test_statistics.c
 tests_unit_test_statistics_LDADD = $(UNIT_LIBS)
 tests_unit_test_schedule_SOURCES = %D%/test_schedule.c
 tests_unit_test_schedule_LDADD = $(UNIT_LIBS)
+tests_unit_test_advice_SOURCES = %D%/test_advice.c
+tests_unit_test_advice_LDADD = $(UNIT_LIBS)
+tests_unit_test_answers_SOURCES = %D%/test_answers.c
+tests_unit_test_answers_LDADD = $(UNIT_LIBS)
+tests_unit_test_reply_SOURCES = %D%/test_reply.c
+tests_unit_test_reply_LDADD = $(UNIT_LIBS)
+tests_unit_test_report_SOURCES = %D%/test_report.c
+tests_unit_test_report_LDADD = $(UNIT_LIBS)
 tests_unit_test_blocks_SOURCES = %D%/test_blocks.c
 tests_unit_test_blocks_LDADD = $(UNIT_LIBS)
 endif
