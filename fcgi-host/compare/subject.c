@@ -122,6 +122,8 @@ static int start_processes(struct subject *subject, unsigned number, struct err 
 	snprintf(places.output, sizeof(places.output), "%s/server-%u.out", stage->folder, number);
 	subject->url = way->url == NULL ? NULL : replace(way->url, places.port, places.socket);
 	subject->connect = way->connect == NULL ? NULL : replace(way->connect, places.port, places.socket);
+	if (way->refusal != NULL)
+		return err_set(err, "%s", way->refusal);
 	if (check_needs(way, err) < 0 || (way->server != NULL && start_server(subject, &places, err) < 0))
 		return -1;
 	if (way->write_config == NULL)
