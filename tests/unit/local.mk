@@ -10,7 +10,7 @@ UNIT_TESTS += %D%/test_budget %D%/test_pool %D%/test_worker %D%/test_socket_path
 UNIT_TESTS += %D%/test_answer %D%/test_body %D%/test_spool %D%/test_script %D%/test_listener %D%/test_notify
 UNIT_TESTS += %D%/test_tree %D%/test_address %D%/test_config %D%/test_config_print %D%/test_pattern %D%/test_route
 UNIT_TESTS += %D%/test_histogram %D%/test_rate %D%/test_json %D%/test_figures %D%/test_failures %D%/test_status_page
-UNIT_TESTS += %D%/test_latencies %D%/test_statistics %D%/test_schedule %D%/test_blocks
+UNIT_TESTS += %D%/test_latencies %D%/test_statistics %D%/test_schedule %D%/test_blocks %D%/test_suite
 check_PROGRAMS += $(UNIT_TESTS)
 TESTS += $(UNIT_TESTS)
 
@@ -54,6 +54,8 @@ tests_unit_test_spawn_failures_SOURCES = %D%/test_spawn_failures.c %D%/spawn_fix
 tests_unit_test_spawn_failures_LDADD = $(UNIT_LIBS)
 tests_unit_test_spawner_SOURCES = %D%/test_spawner.c
 tests_unit_test_spawner_LDADD = $(UNIT_LIBS)
+tests_unit_test_suite_SOURCES = %D%/test_suite.c %D%/config_fixture.c %D%/config_fixture.h
+tests_unit_test_suite_LDADD = $(UNIT_LIBS)
 tests_unit_test_tree_SOURCES = %D%/test_tree.c
 tests_unit_test_tree_LDADD = $(UNIT_LIBS)
 tests_unit_test_address_SOURCES = %D%/test_address.c
