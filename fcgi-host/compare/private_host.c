@@ -20,7 +20,7 @@
 enum {
 	START_PATIENCE_MS = 15000, STOP_PATIENCE_MS = 7000,
 	STATUS_MAX_BYTES = 16 << 20, STATUS_TIMEOUT_MS = 5000,
-	SETTLE_MS = 1000,
+	SETTLE_MS = 1000, AHEAD_PATIENCE_MS = 10000,
 	LOG_MAX_BYTES = 4 << 20,
 };
 
@@ -205,7 +205,7 @@ static uint64_t number_of(struct json_object *of, const char *name)
 static void read_handler(struct json_object *handler, struct host_reading *out)
 {
 	static const char *const parts[SPAWN_PARTS_COUNT] = { "start_ms", "first_byte_ms", "end_ms", "exit_ms" };
-	struct json_object *ended = member(handler, "ended"), *spawn = member(handler, "spawn");
+	struct json_object *ended = member(handler, "ended"), *spawn = member(handler, "spawn"), *starts = member(handler, "starts");
 
 	*out = (struct host_reading){
 		.requests = number_of(member(handler, "totals"), "requests"),
@@ -213,6 +213,9 @@ static void read_handler(struct json_object *handler, struct host_reading *out)
 		.ended_faults = number_of(ended, "faults"),
 		.ended_switches = number_of(ended, "context_switches"),
 		.spawn_count = number_of(spawn, "count"),
+		.started_cold = number_of(starts, "cold"),
+		.started_ahead = number_of(starts, "parked") + number_of(starts, "forked"),
+		.idle = number_of(member(handler, "processes"), "idle"),
 	};
 	for (int i = 0; i < SPAWN_PARTS_COUNT; i++)
 		out->spawn_ns[i] = ns_of(spawn, parts[i]);
@@ -244,5 +247,42 @@ int private_host_settle(const struct private_host *host, uint64_t requests, stru
 		if (out->requests >= requests || clock_monotonic_ns() >= end_ns)
 			return 0;
 		nap(2);
+	}
+}
+
+/* "handler x: cannot be process: parked: why; …" in the log: only why. */
+static bool find_refusal(const struct private_host *host, struct err *err)
+{
+	static const char sign[] = "cannot be process: ";
+	FILE *log = fopen(host->log, "re");
+	char line[4096];
+	bool is_found = false;
+
+	while (log != NULL && !is_found && fgets(line, sizeof(line), log) != NULL) {
+		char *at = strstr(line, sign), *end = at == NULL ? NULL : strrchr(at, ';');
+
+		if (at == NULL)
+			continue;
+		is_found = true;
+		err_set(err, "%.*s", end == NULL ? 600 : (int)(end - at), at);
+	}
+	if (log != NULL)
+		fclose(log);
+	return is_found;
+}
+
+int private_host_wait_ahead(const struct private_host *host, struct err *err)
+{
+	uint64_t end_ns = clock_monotonic_ns() + AHEAD_PATIENCE_MS * UINT64_C(1000000);
+	struct host_reading reading;
+
+	for (;;) {
+		if (find_refusal(host, err) || private_host_read(host, &reading, err) < 0)
+			return -1;
+		if (reading.idle > 0)
+			return 0;
+		if (clock_monotonic_ns() >= end_ns)
+			return err_set(err, "after %d s no process waits for a request", AHEAD_PATIENCE_MS / 1000);
+		nap(10);
 	}
 }

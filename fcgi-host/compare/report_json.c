@@ -126,6 +126,14 @@ static void put_spawn(struct json *json, const struct way_result *way)
 	json_end(json, '}');
 }
 
+static void put_starts(struct json *json, const struct way_result *way)
+{
+	json_begin(json, "starts", '{');
+	json_u64(json, "cold", way->started_cold);
+	json_u64(json, "ahead", way->started_ahead);
+	json_end(json, '}');
+}
+
 static void put_blocks(struct json *json, const struct series *series)
 {
 	json_begin(json, "block_mean_ms", '[');
@@ -181,6 +189,7 @@ static void put_way(struct json *json, const struct comparison_result *compariso
 		put_usage(json, way);
 		put_idle(json, way);
 		put_spawn(json, way);
+		put_starts(json, way);
 		put_estimate(json, "ratio", &way->ratio, 1);
 		put_estimate(json, "difference_ms", &way->difference_ns, 1e6);
 		put_blocks(json, &way->series);

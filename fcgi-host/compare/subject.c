@@ -130,6 +130,8 @@ static int start_processes(struct subject *subject, unsigned number, struct err 
 		return 0;
 	if (private_host_start(&subject->host, way, stage->folder, number, &place, err) < 0)
 		return -1;
+	if ((way->process == PROCESS_PARKED || way->process == PROCESS_ZYGOTE) && private_host_wait_ahead(&subject->host, err) < 0)
+		return -1;
 	return via_of(subject) == VIA_NONE ? 0 :
 		private_web_start(&subject->web, via_of(subject), subject->host.address, stage->folder, number, err);
 }
@@ -292,6 +294,8 @@ static void add_usage(struct way_result *result, const struct moment *before, co
 	usage_add_between(&result->usage, &before->usage, &after->usage);
 	result->usage_requests += block->answered + block->failed;
 	result->spawn_count += after->reading.spawn_count - before->reading.spawn_count;
+	result->started_cold += after->reading.started_cold - before->reading.started_cold;
+	result->started_ahead += after->reading.started_ahead - before->reading.started_ahead;
 	for (int i = 0; i < SPAWN_PARTS_COUNT; i++)
 		result->spawn_ns[i] += after->reading.spawn_ns[i] - before->reading.spawn_ns[i];
 }

@@ -95,7 +95,10 @@ static int read_keys(const struct site *site, struct way *way, struct suite_hand
 		return -1;
 	if (rc == 0 && find_misfit(&handler->config, &why))
 		return refuse(site, way, why.text);
-	return rules_handler(site, &source, &handler->config) != 0 ? -1 : rc;
+	if (rules_handler(site, &source, &handler->config) != 0)
+		rc = -1;
+	way->process = handler->config.process;
+	return rc;
 }
 
 static int handler_read(const struct site *site, void *field)
