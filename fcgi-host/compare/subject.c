@@ -3,6 +3,7 @@
 #include "serve/figures.h"
 
 #include <fcntl.h>
+#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -12,15 +13,29 @@ enum { SERVER_PATIENCE_MS = 10000, STOP_PATIENCE_MS = 5000, BODY_MAX_BYTES = 64 
 
 /* Starting. */
 
+/* A name for PATH, a path, or a pattern of paths. */
+static bool is_installed(const char *program)
+{
+	char *found;
+	glob_t paths;
+	bool is_there;
+
+	if (strpbrk(program, "*?[") != NULL) {
+		is_there = glob(program, GLOB_NOSORT, NULL, &paths) == 0;
+		globfree(&paths);
+		return is_there;
+	}
+	found = plan_find_program(program);
+	is_there = found != NULL;
+	free(found);
+	return is_there;
+}
+
 static int check_needs(const struct way *way, struct err *err)
 {
-	for (size_t i = 0; i < way->needs_count; i++) {
-		char *found = plan_find_program(way->needs[i].program);
-
-		if (found == NULL)
+	for (size_t i = 0; i < way->needs_count; i++)
+		if (!is_installed(way->needs[i].program))
 			return err_set(err, "%s is not installed (Debian: %s)", way->needs[i].program, way->needs[i].package);
-		free(found);
-	}
 	return 0;
 }
 
