@@ -190,6 +190,8 @@ static int write_config(const struct compare_options *options, const char *comma
 		fputs("\n    protocol: ", out);
 		plan_put_quoted(out, options->protocol);
 	}
+	/* Nobody has set limits for it: what a load of ours asks for at a time may wait. */
+	fprintf(out, "\n    queue: {max: %d, timeout: %llus}", PLAN_CONCURRENCY_MAX, (unsigned long long)options->timeout_s);
 	fputs("\nroutes:\n  - {path: /*, handler: command}\n", out);
 	return fclose(out);
 }

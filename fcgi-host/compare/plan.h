@@ -24,7 +24,7 @@ int via_from(const char *text, enum via *out);  /* -1: no such word */
 struct load_plan {
 	enum schedule_kind kind;
 	uint64_t requests;              /* of each way, over all blocks; 0: as many as fit into a few seconds */
-	size_t blocks;                  /* even */
+	size_t blocks;                  /* even; fewer are run where these would be too short */
 	size_t concurrency;
 	double rate_per_s;
 	char *method, *path, *route;    /* route: NULL where the configuration has its own */

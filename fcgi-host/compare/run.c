@@ -9,9 +9,9 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,6 +19,9 @@ enum {
 	AUTO_SECONDS = 4,               /* of load for each way, where no number of requests is given */
 	AUTO_REQUESTS_MAX = 20000,
 	WARM_REQUESTS = 10,             /* at least, before it is timed how many fit */
+	LOG_PATIENCE_MS = 500,
+	GENERATOR_NS_MIN = 20000000,    /* a shorter block says nothing of the CPU's share */
+	FEW_BLOCKS = 12,                /* enough for an interval */
 	NOISE_SHARE = 2,                /* a block of the run of a way against itself has 1/2 of the requests */
 };
 
@@ -163,15 +166,26 @@ static void asked_fini(struct asked *asked, size_t count)
 	free(asked);
 }
 
-/* A host's log says why it is a 502. */
+/* A host's log says why it is a 502; the line comes after the answer. */
+static const char *reason_in_log(const struct subject *subject, char *line, size_t line_size)
+{
+	uint64_t end_ns = clock_monotonic_ns() + LOG_PATIENCE_MS * UINT64_C(1000000);
+	const char *found;
+
+	do {
+		subject_last_log_line(subject, line, line_size);
+		found = strstr(line, "reason=");
+	} while (found == NULL && subject->host.log != NULL && clock_monotonic_ns() < end_ns && poll(NULL, 0, 5) == 0);
+	return found;
+}
+
 static void drop_silent(struct run *run, size_t at, const struct asked *asked, struct err *err)
 {
 	const struct subject *subject = &run->subjects[run->running[at]];
 	unsigned status = asked->answers[0][0].status;
-	char line[1024], reason[2048], *found;
+	char line[1024], reason[2048];
+	const char *found = status >= 500 || status == 0 ? reason_in_log(subject, line, sizeof(line)) : NULL;
 
-	subject_last_log_line(subject, line, sizeof(line));
-	found = status >= 500 || status == 0 ? strstr(line, "reason=") : NULL;
 	snprintf(reason, sizeof(reason), "%s%s%s", err->text, found == NULL ? "" : "; the log of its host: ", found == NULL ? "" : found);
 	drop(run, at, status >= 500 || status == 0 ? WAY_NOT_RUN : WAY_WRONG, reason);
 }
@@ -254,7 +268,9 @@ static void compare_answers(struct run *run)
 		if (!run->result->comparison->may_differ)
 			drop_those_that_differ(run, asked, left_out);
 		set_expected(run, asked, left_out);
-		if (run->result->comparison->may_differ)
+		if (run->running_count == 0)
+			run->result->compared[0] = '\0';
+		else if (run->result->comparison->may_differ)
 			snprintf(run->result->compared, sizeof(run->result->compared), "may differ");
 		else
 			answers_describe(left_out, run->result->compared, sizeof(run->result->compared));
@@ -263,7 +279,24 @@ static void compare_answers(struct run *run)
 	free(left_out);
 }
 
-/* How many requests. */
+/* How many requests, in how many blocks. */
+
+/* A block that is short against the number of requests at a time would be a rush and its end, no load. */
+static size_t blocks_for(const struct load_plan *load, const struct comparison *comparison)
+{
+	uint64_t least = load->requests, fit;
+
+	for (size_t i = 0; i < comparison->ways_count; i++)
+		if (comparison->ways[i].requests > 0 && (least == 0 || comparison->ways[i].requests < least))
+			least = comparison->ways[i].requests;
+	fit = least / (2 * load->concurrency);
+	fit -= fit % 2;
+	if (load->kind == SCHEDULE_OPEN || least == 0 || fit >= load->blocks)
+		return load->blocks;
+	if (fit >= FEW_BLOCKS)
+		return fit;
+	return load->blocks < FEW_BLOCKS ? load->blocks : FEW_BLOCKS;
+}
 
 static uint64_t block_requests(const struct run *run, const struct way *way, double each_ns)
 {
@@ -274,7 +307,9 @@ static uint64_t block_requests(const struct run *run, const struct way *way, dou
 		total = load->kind == SCHEDULE_OPEN ? load->rate_per_s * AUTO_SECONDS : AUTO_SECONDS * 1e9 / (each_ns > 1 ? each_ns : 1);
 	if (way->requests == 0 && load->requests == 0 && total > AUTO_REQUESTS_MAX)
 		total = AUTO_REQUESTS_MAX;
-	total /= (double)load->blocks;
+	total /= (double)run->result->blocks;
+	if (load->kind == SCHEDULE_CLOSED && total < (double)load->concurrency)
+		return load->concurrency;
 	return total < 1 ? 1 : (uint64_t)(total + 0.5);
 }
 
@@ -287,6 +322,12 @@ static double block_s(const struct run *run, size_t index, uint64_t requests)
 	return (double)requests * run->each_ns[index] / 1e9;
 }
 
+/* In an open loop the places are many more than requests are on their way. */
+static uint64_t warm_requests(const struct load_plan *load)
+{
+	return load->kind == SCHEDULE_OPEN ? WARM_REQUESTS : load->concurrency;
+}
+
 static int warm_up(struct run *run)
 {
 	const struct load_plan *load = &run->report->plan->load;
@@ -294,10 +335,10 @@ static int warm_up(struct run *run)
 	for (size_t at = 0; at < run->running_count; at++) {
 		size_t index = run->running[at];
 		struct way_result *way = &run->result->ways[index];
-		uint64_t requests = load->concurrency > WARM_REQUESTS ? load->concurrency : WARM_REQUESTS;
+		uint64_t requests = warm_requests(load) > WARM_REQUESTS ? warm_requests(load) : WARM_REQUESTS;
 
 		progress_stage(&run->progress, "Warming up %s", way->way->name);
-		if (subject_warm(&run->subjects[index], load->concurrency, NULL, &run->err) < 0 ||
+		if (subject_warm(&run->subjects[index], warm_requests(load), NULL, &run->err) < 0 ||
 		    subject_warm(&run->subjects[index], requests, &run->each_ns[index], &run->err) < 0)
 			return -1;
 		way->block_requests = block_requests(run, way->way, run->each_ns[index]);
@@ -307,21 +348,14 @@ static int warm_up(struct run *run)
 
 /* Blocks. */
 
-static uint64_t cpu_ns_of_ours(void)
+static void note_generator(struct generator *generator, const struct block *block)
 {
-	struct rusage usage;
+	double share = block->elapsed_ns < GENERATOR_NS_MIN ? 0 : (double)block->generator_cpu_ns / (double)block->elapsed_ns;
 
-	getrusage(RUSAGE_SELF, &usage);
-	return ((uint64_t)usage.ru_utime.tv_sec + (uint64_t)usage.ru_stime.tv_sec) * 1000000000 +
-		((uint64_t)usage.ru_utime.tv_usec + (uint64_t)usage.ru_stime.tv_usec) * 1000;
-}
-
-static void note_generator(struct run *run, uint64_t cpu_ns, const struct block *block)
-{
-	double share = block->elapsed_ns < 20000000 ? 0 : (double)cpu_ns / (double)block->elapsed_ns;
-
-	if (share > run->report->generator_share)
-		run->report->generator_share = share;
+	if (share > generator->share)
+		generator->share = share;
+	generator->cpu_ns += block->generator_cpu_ns;
+	generator->requests += block->answered + block->failed;
 }
 
 static int run_block(void *ctx, size_t way, size_t index, struct block *block, struct latencies *latencies)
@@ -331,19 +365,17 @@ static int run_block(void *ctx, size_t way, size_t index, struct block *block, s
 	struct way_result *result = &run->result->ways[at];
 	struct subject *subject = &run->subjects[at];
 	uint64_t requests = run->is_noise_run ? (result->block_requests + NOISE_SHARE - 1) / NOISE_SHARE : result->block_requests;
-	uint64_t cpu_ns;
 
 	(void)index;
 	if (is_interrupted(run))
 		return -1;
 	progress_stage(&run->progress, run->is_noise_run ? "Measuring %s against itself" : "Measuring %s", result->way->name);
 	/* Another way ran before: its traces in the caches are not this one's cost. */
-	if (subject_warm(subject, run->report->plan->load.concurrency, NULL, &run->err) < 0)
+	if (subject_warm(subject, warm_requests(&run->report->plan->load), NULL, &run->err) < 0)
 		return -1;
-	cpu_ns = cpu_ns_of_ours();
 	if (subject_run_block(subject, requests, block, latencies, run->is_noise_run ? NULL : result, &run->err) < 0)
 		return -1;
-	note_generator(run, cpu_ns_of_ours() - cpu_ns, block);
+	note_generator(&run->report->generator, block);
 	progress_done(&run->progress, block_s(run, at, requests));
 	return 0;
 }
@@ -360,7 +392,7 @@ static void plan_progress(struct run *run)
 		if (index == run->result->baseline)
 			total_s += 2 * one_s / NOISE_SHARE;
 	}
-	run->progress.total_s = total_s * (double)run->report->plan->load.blocks;
+	run->progress.total_s = total_s * (double)run->result->blocks;
 	run->progress.done_s = 0;
 	run->progress.begun_ns = clock_monotonic_ns();
 }
@@ -373,7 +405,7 @@ static int measure_noise(struct run *run)
 	if (run->result->baseline == NO_WAY)
 		return 0;
 	run->is_noise_run = true;
-	status = blocks_run(series, 2, run->report->plan->load.blocks, run_block, run);
+	status = blocks_run(series, 2, run->result->blocks, run_block, run);
 	run->is_noise_run = false;
 	run->result->noise = series_ratio(&series[1], &series[0], &run->stage.random);
 	run->result->is_noisy = run->result->noise.is_shown;
@@ -419,7 +451,7 @@ static int measure(struct run *run)
 	int status = series == NULL ? err_set(&run->err, "no memory") : 0;
 
 	if (status == 0)
-		status = blocks_run(series, run->running_count, run->report->plan->load.blocks, run_block, run);
+		status = blocks_run(series, run->running_count, run->result->blocks, run_block, run);
 	if (series != NULL)
 		keep_series(run, series);
 	for (size_t at = 0; at < run->running_count; at++)
@@ -448,10 +480,10 @@ static int run_stages(struct run *run)
 	start_ways(run);
 	if (!is_interrupted(run))
 		compare_answers(run);
-	if (is_interrupted(run) || run->running_count == 0)
-		return is_interrupted(run) ? -1 : 0;
-	if (run->report->plan->is_strict && check_servers(run) < 0)
+	if (is_interrupted(run) || (run->report->plan->is_strict && check_servers(run) < 0))
 		return -1;
+	if (run->running_count == 0)
+		return 0;
 	if (warm_up(run) < 0)
 		return -1;
 	plan_progress(run);
@@ -464,6 +496,7 @@ static int run_comparison(struct run *run, const struct comparison *comparison, 
 	int status;
 
 	*result = (struct comparison_result){ .comparison = comparison, .baseline = NO_WAY, .ways = calloc(count + 1, sizeof(*result->ways)) };
+	result->blocks = blocks_for(&run->report->plan->load, comparison);
 	run->result = result;
 	run->running_count = 0;
 	run->subjects = calloc(count + 1, sizeof(*run->subjects));

@@ -222,7 +222,7 @@ static struct schedule schedule_for(struct subject *subject, uint64_t requests, 
 	const struct load_plan *load = &subject->stage->plan->load;
 
 	return (struct schedule){ .kind = is_warming ? SCHEDULE_CLOSED : load->kind, .requests = requests,
-		.concurrency = load->concurrency, .rate_per_s = load->rate_per_s, .random = &subject->stage->random };
+		.concurrency = is_warming && load->kind == SCHEDULE_OPEN ? 1 : load->concurrency, .rate_per_s = load->rate_per_s, .random = &subject->stage->random };
 }
 
 int subject_warm(struct subject *subject, uint64_t requests, double *each_ns_out, struct err *err)

@@ -30,6 +30,8 @@ void ways_write_config(const struct config *from, const struct way_place *place,
 	struct config config = *from;
 
 	config.log.file = (char *)place->log;
+	config.log.format = LOG_FORMAT_TEXT;   /* for run.c, which looks for the reason of a failure */
+	config.log.level = LOG_LEVEL_INFO;
 	listen.address.text = (char *)place->socket;
 	if (place->group != NULL && getgrnam(place->group) != NULL)
 		listen.group = getgrnam(place->group)->gr_gid;
