@@ -1,3 +1,4 @@
+dist_man1_MANS = %D%/fcgi-host-compare.1
 dist_man8_MANS = %D%/fcgi-host.8
 dist_man5_MANS = %D%/fcgi-host.yaml.5
 dist_doc_DATA = %D%/ARCHITECTURE.md %D%/front-ends.md \

@@ -52,6 +52,7 @@ struct way {
 	const void *config_data;        /* for write_config; borrowed */
 	unsigned config_number;
 	enum process_mode process;
+	const struct address *behind;   /* of the server that its handler passes requests to; NULL: none; borrowed */
 	char *url, *connect;
 
 	char **server;                  /* argv of a program that listens at url or connect; NULL: it runs already */

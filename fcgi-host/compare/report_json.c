@@ -128,8 +128,8 @@ static void put_spawn(struct json *json, const struct way_result *way)
 static void put_starts(struct json *json, const struct way_result *way)
 {
 	json_begin(json, "starts", '{');
-	json_u64(json, "cold", way->started_cold);
-	json_u64(json, "ahead", way->started_ahead);
+	json_u64(json, "cold", way->starts_cold);
+	json_u64(json, "ahead", way->starts_ahead);
 	json_end(json, '}');
 }
 

@@ -99,6 +99,23 @@ static void warn_of_failures(const struct way_result *way, FILE *out)
 			way->series.failed, way->series.failed + way->series.answered, way->trouble);
 }
 
+static void warn_of_cold_starts(const struct way_result *way, FILE *out)
+{
+	uint64_t starts = way->starts_cold + way->starts_ahead;
+
+	if (way_has_figures(way) && way->starts_ahead > 0 && way->starts_cold > 0)
+		fprintf(out, "%s: for %.*f %% of the requests no process waited, and one was started for them.\n", way->way->name,
+			way->starts_cold * 20 < starts ? 1 : 0, 100.0 * (double)way->starts_cold / (double)starts);
+}
+
+static bool has_starts_ahead(const struct comparison_result *comparison)
+{
+	for (size_t i = 0; i < comparison->comparison->ways_count; i++)
+		if (way_has_figures(&comparison->ways[i]) && comparison->ways[i].starts_ahead > 0)
+			return true;
+	return false;
+}
+
 void warnings_text(const struct report *report, const struct comparison_result *comparison, FILE *out)
 {
 	char ratio[RATIO_BYTES];
@@ -113,4 +130,8 @@ void warnings_text(const struct report *report, const struct comparison_result *
 		fprintf(out, "The load generator used up to %.0f %% of a CPU in a block: it may have been what limits.\n", 100 * report->generator.share);
 	for (size_t i = 0; i < comparison->comparison->ways_count; i++)
 		warn_of_failures(&comparison->ways[i], out);
+	for (size_t i = 0; i < comparison->comparison->ways_count; i++)
+		warn_of_cold_starts(&comparison->ways[i], out);
+	if (report->plan->load.kind == SCHEDULE_CLOSED && has_starts_ahead(comparison))
+		fputs("A closed loop asks again at once, so that also what is started ahead is waited for; --rate shows what a request waits for at a rate of yours.\n", out);
 }

@@ -236,19 +236,6 @@ static void print_spawns(const struct comparison_result *comparison, FILE *out)
 	}
 }
 
-/* At a load that leaves no time between requests few find a process that waits. */
-static void print_ahead(const struct comparison_result *comparison, FILE *out)
-{
-	for (size_t i = 0; i < comparison->comparison->ways_count; i++) {
-		const struct way_result *way = &comparison->ways[i];
-		enum process_mode mode = way->way->process;
-
-		if (way_has_figures(way) && (mode == PROCESS_PARKED || mode == PROCESS_ZYGOTE))
-			fprintf(out, "%s: %" PRIu64 " of %" PRIu64 " requests found a process that waited.\n", way->way->name, way->started_ahead,
-				way->started_ahead + way->started_cold);
-	}
-}
-
 static void print_noise(const struct comparison_result *comparison, FILE *out)
 {
 	char ratio[RATIO_BYTES];
@@ -290,7 +277,6 @@ static void print_comparison(const struct report *report, const struct compariso
 	print_titles(comparison, out);
 	fputc('\n', out);
 	print_spawns(comparison, out);
-	print_ahead(comparison, out);
 	print_advice(report, comparison, out);
 	print_published(comparison, out);
 }

@@ -28,7 +28,7 @@ struct way_result {
 	struct usage usage;             /* of all blocks */
 	uint64_t usage_requests;        /* that the usage is of */
 	uint64_t spawn_count, spawn_ns[4];      /* enum spawn_part; count 0: nothing was spawned */
-	uint64_t started_cold, started_ahead;   /* processes for one request, by whether they had waited for it */
+	uint64_t starts_cold, starts_ahead;     /* as private_host.h has them */
 	bool has_idle;
 	struct holding idle;            /* after the last block */
 	struct estimate ratio, difference_ns;   /* to the baseline */

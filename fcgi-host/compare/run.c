@@ -328,6 +328,28 @@ static uint64_t warm_requests(const struct load_plan *load)
 	return load->kind == SCHEDULE_OPEN ? WARM_REQUESTS : load->concurrency;
 }
 
+static bool waits(const struct way *way)
+{
+	return way->write_config != NULL && (way->process == PROCESS_PARKED || way->process == PROCESS_ZYGOTE);
+}
+
+/* Its host would start a process for each request: the figures would be those of another way. */
+static void drop_those_that_cannot_wait(struct run *run)
+{
+	for (size_t at = 0; at < run->running_count;) {
+		const struct subject *subject = &run->subjects[run->running[at]];
+		char why[600], reason[700];
+
+		if (!waits(subject->way) || !private_host_has_given_up_waiting(&subject->host, why, sizeof(why))) {
+			at++;
+			continue;
+		}
+		snprintf(reason, sizeof(reason), "it cannot be %s", why);
+		drop(run, at, WAY_NOT_RUN, reason);
+	}
+	run->result->baseline = find_baseline(run);
+}
+
 static int warm_up(struct run *run)
 {
 	const struct load_plan *load = &run->report->plan->load;
@@ -343,7 +365,8 @@ static int warm_up(struct run *run)
 			return -1;
 		way->block_requests = block_requests(run, way->way, run->each_ns[index]);
 	}
-	return 0;
+	drop_those_that_cannot_wait(run);
+	return run->running_count > 0 ? 0 : err_set(&run->err, "no way is left to measure");
 }
 
 /* Blocks. */
@@ -424,7 +447,11 @@ static void keep_series(struct run *run, const struct series *series)
 		if (way->series.count > 0)
 			way->state = WAY_MEASURED;
 		snprintf(way->trouble, sizeof(way->trouble), "%s", loader_trouble(subject->loader));
-		if (loader_wrong(subject->loader) > 0)
+		if (way->starts_ahead > 0)
+			way->spawn_count = 0;   /* those few that were not ahead say nothing of it */
+		if (waits(way->way) && way->series.count > 0 && way->starts_ahead == 0)
+			set_state(way, WAY_NOT_RUN, "none of its processes waited for a request");
+		else if (loader_wrong(subject->loader) > 0)
 			set_state(way, WAY_WRONG, way->trouble);
 		else if (way->series.count > 0 && way->series.answered == 0)
 			set_state(way, WAY_WRONG, way->trouble);

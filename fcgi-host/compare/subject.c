@@ -145,8 +145,8 @@ static int start_processes(struct subject *subject, unsigned number, struct err 
 		return 0;
 	if (private_host_start(&subject->host, way, stage->folder, number, &place, err) < 0)
 		return -1;
-	if ((way->process == PROCESS_PARKED || way->process == PROCESS_ZYGOTE) && private_host_wait_ahead(&subject->host, err) < 0)
-		return -1;
+	if (way->process == PROCESS_PARKED || way->process == PROCESS_ZYGOTE)
+		private_host_wait_ahead(&subject->host);
 	return via_of(subject) == VIA_NONE ? 0 :
 		private_web_start(&subject->web, via_of(subject), subject->host.address, stage->folder, number, err);
 }
@@ -173,8 +173,9 @@ int subject_start(struct subject *subject, struct stage *stage, const struct way
 	bytes_init(&subject->expected, BODY_MAX_BYTES);
 	if (start_processes(subject, number, err) < 0 || make_target(subject, err) < 0)
 		return -1;
-	if (subject->host.child.pid == 0 && subject->server.pid == 0)
-		subject->outsider = usage_listener(&subject->target.address);
+	subject->has_outsider = way->behind != NULL || (subject->host.child.pid == 0 && subject->server.pid == 0);
+	if (subject->has_outsider)
+		subject->outsider = usage_listener(way->behind != NULL ? &way->behind->sockaddr : &subject->target.address);
 	subject->loader = loader_new(&subject->target, &rules, err);
 	return subject->loader == NULL ? -1 : 0;
 }
@@ -268,8 +269,8 @@ static bool read_clocks(const struct subject *subject, struct usage *usage)
 		status |= usage_add_program(subject->web.child.pid, USAGE_WEB, usage);
 	if (subject->server.pid > 0)
 		status |= usage_add_program(subject->server.pid, USAGE_HANDLERS, usage);
-	if (subject->host.child.pid == 0 && subject->server.pid == 0)
-		status = subject->outsider == 0 ? -1 : usage_add_program(subject->outsider, USAGE_HANDLERS, usage);
+	if (subject->has_outsider)
+		status |= subject->outsider == 0 ? -1 : usage_add_program(subject->outsider, USAGE_HANDLERS, usage);
 	return status == 0;
 }
 
@@ -308,9 +309,9 @@ static void add_usage(struct way_result *result, const struct moment *before, co
 	result->has_usage = before->is_known && after->is_known;
 	usage_add_between(&result->usage, &before->usage, &after->usage);
 	result->usage_requests += block->answered + block->failed;
+	result->starts_cold += after->reading.starts_cold - before->reading.starts_cold;
+	result->starts_ahead += after->reading.starts_ahead - before->reading.starts_ahead;
 	result->spawn_count += after->reading.spawn_count - before->reading.spawn_count;
-	result->started_cold += after->reading.started_cold - before->reading.started_cold;
-	result->started_ahead += after->reading.started_ahead - before->reading.started_ahead;
 	for (int i = 0; i < SPAWN_PARTS_COUNT; i++)
 		result->spawn_ns[i] += after->reading.spawn_ns[i] - before->reading.spawn_ns[i];
 }
@@ -345,7 +346,7 @@ void subject_read_idle(struct subject *subject, struct way_result *result)
 		status |= holding_add_program(subject->web.child.pid, USAGE_WEB, &result->idle);
 	if (subject->server.pid > 0)
 		status |= holding_add_program(subject->server.pid, USAGE_HANDLERS, &result->idle);
-	if (subject->host.child.pid == 0 && subject->server.pid == 0)
-		status = subject->outsider == 0 ? -1 : holding_add_program(subject->outsider, USAGE_HANDLERS, &result->idle);
+	if (subject->has_outsider)
+		status |= subject->outsider == 0 ? -1 : holding_add_program(subject->outsider, USAGE_HANDLERS, &result->idle);
 	result->has_idle = status == 0;
 }

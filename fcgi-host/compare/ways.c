@@ -113,6 +113,7 @@ int ways_add(struct comparison *comparison, const struct config *config, unsigne
 		way->config_data = config;
 		way->config_number = number;
 		way->process = (enum process_mode)mode;
+		way->behind = handler->connect.text == NULL ? NULL : &handler->connect;
 	}
 	return 0;
 }

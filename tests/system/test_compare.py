@@ -102,14 +102,14 @@ def fastcgi(compare, fastcgi_program):
     return compare.of({"app": {"command": [str(fastcgi_program)], "protocol": "fastcgi"}})
 
 
-SAME = ("--path", "/app/x?body=100")
+SAME = ("--path", "/app/x?body=100", "--ways", "per-request,persistent")
 
 
 def test_the_table_of_a_c_program_in_both_ways(fastcgi):
     done = fastcgi.run("app", "-n", "400", "--blocks", "20", *SAME)
     assert done.returncode == 0, done
     table = rows(done.text)
-    assert set(table) >= {"per-request", "persistent"}
+    assert set(table) == {"per-request", "persistent"}
     for name, row in table.items():
         assert set(row) == set(COLUMNS), row
         order = [float(row[c]) for c in ("MIN", "P50", "P90", "P95", "P99", "MAX")]
@@ -154,10 +154,27 @@ def test_a_way_against_itself_comes_first(fastcgi):
 def test_the_baseline_and_the_ways_can_be_chosen(fastcgi):
     [comparison] = fastcgi.json("app", *SHORT, *SAME, "--baseline", "per-request")["comparisons"]
     assert comparison["baseline"] == "per-request" and comparison["ways"][-1]["ratio"]["value"] < 1.5
-    assert set(ways(fastcgi.json("app", *SHORT, *SAME, "--ways", "persistent"))) == {"persistent"}
+    assert set(ways(fastcgi.json("app", *SHORT, *SAME[:2], "--ways", "persistent"))) == {"persistent"}
     for arguments, words in ((("--ways", "forever"), "no process 'forever'"), (("--baseline", "native"), "baseline 'native'")):
         done = fastcgi.run("app", *arguments)
         assert done.returncode == 1 and words in done.said and not done.text
+
+
+def test_processes_that_wait_are_a_way_where_a_program_can_wait(compare):
+    compare.of({"hello": {"command": ["/bin/cat"], "protocol": "stdio"}})
+    done = compare.run("hello", *SHORT, "--ways", "per-request,parked", "--rate", "50", "-d", "x")
+    table = rows(done.text)
+    assert set(table["parked"]) == set(COLUMNS) and "process of parked" not in done.text and "process of per-request" in done.text, done
+    way = ways(compare.json("hello", *SHORT, "--ways", "per-request,parked", "-d", "x"))["parked"]
+    assert way["starts"]["ahead"] > 0 and way["usage"]["page_faults"] > 20, "what was done ahead counts"
+    assert "asks again at once" in compare.run("hello", *SHORT, "--ways", "parked", "-d", "x").text
+
+
+def test_what_would_not_wait_is_not_measured_as_if_it_did(compare):
+    compare.of({"hello": HELLO})
+    compare.host.environment["FCGI_HOST_SHIMS"] = str(compare.folder)
+    table = rows(compare.run("hello", *SHORT, "--ways", "per-request,parked").text)
+    assert table["parked"]["note"].startswith("not run: it cannot be parked: ") and "RATIO" in table["per-request"]
 
 
 def test_a_cgi_script_has_its_ways_and_the_program_may_be_named_on_the_line(compare):
@@ -170,7 +187,7 @@ def test_a_cgi_script_has_its_ways_and_the_program_may_be_named_on_the_line(comp
 
 
 def test_an_open_loop_counts_from_the_intended_moment(fastcgi):
-    done = fastcgi.run("app", "--rate", "200", "-n", "160", "--blocks", "8", "--path", "/app/x?body=1&sleep=2")
+    done = fastcgi.run("app", "--rate", "200", "-n", "160", "--blocks", "8", "--path", "/app/x?body=1&sleep=2", *SAME[2:])
     assert done.returncode == 0 and "open loop, 200 requests a second at random moments" in done.text, done
     for row in rows(done.text).values():
         assert row["FAILED"] == "0" and 50 < float(row["REQ/S"]) < 300 and float(row["MIN"]) >= 2
@@ -197,7 +214,7 @@ def test_servers_that_run_already(make_host, make_front, compare):
     other = make_host({"hello": HELLO})
     front = make_front("nginx-kept", other)
     compare.of({"hello": HELLO})
-    result = compare.json("hello", *SHORT, "--connect", f"unix:{other.socket}", "--url", front.url("/hello/"), "--native", front.url("/hello/"))
+    result = compare.json("hello", *SHORT, "--ways", "per-request", "--connect", f"unix:{other.socket}", "--url", front.url("/hello/"), "--native", front.url("/hello/"))
     found = ways(result)
     assert set(found) >= {"per-request", "native", "url", "connect"} and result["comparisons"][0]["baseline"] == "native"
     for way in found.values():
@@ -205,6 +222,14 @@ def test_servers_that_run_already(make_host, make_front, compare):
         assert way["usage"]["cpu_ms"]["all"] > 0 and way["idle"]["mib"]
     done = compare.run("--url", front.url("/hello/"), *SHORT)
     assert done.returncode == 0 and rows(done.text)["url"]["RATIO"] == "1 (baseline)", done
+
+
+def test_the_server_behind_a_handler_counts_as_the_handler(make_host, compare):
+    other = make_host({"hello": HELLO})
+    compare.of({"passed": {"connect": f"unix:{other.socket}", "protocol": "fastcgi"}})
+    way = ways(compare.json("passed", *SHORT, "--path", "/passed/", "--status", "404"))["persistent"]
+    assert way["state"] == "measured" and way["usage"]["cpu_ms"]["handler"] > 0 and way["usage"]["cpu_ms"]["relay"] > 0
+    assert way["idle"]["mib"]["handler"] > 0
 
 
 @pytest.mark.parametrize("server", ["nginx", "apache"])
@@ -312,7 +337,7 @@ def end(compare, process, number):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_after_an_interrupt_there_is_what_was_measured_and_nothing_is_left(fastcgi, number):
-    status, out, err = end(fastcgi, begin(fastcgi, "app", *SAME, "--ways", "per-request"), number)
+    status, out, err = end(fastcgi, begin(fastcgi, "app", *SAME[:2], "--ways", "per-request"), number)
     assert status == 130 and "interrupted: the results are partial" in err
     assert out.count("PARTIAL: interrupted before the end") == 1
 
@@ -366,7 +391,7 @@ def test_a_terminal_shows_the_stage_and_the_time_left(fastcgi):
 
 
 def test_on_a_narrow_terminal_figures_stand_below_each_other(fastcgi):
-    text = on_terminal(fastcgi.host, ["app", *SHORT, *SAME, "--ways", "per-request,persistent"], 80)
+    text = on_terminal(fastcgi.host, ["app", *SHORT, *SAME], 80)
     table = dict(line.split(None, 1) for line in text.splitlines() if line.split(None, 1)[:1] and line.split()[0] in COLUMNS)
     assert set(table) == set(COLUMNS) and table["WAY"].split() == ["per-request", "persistent"] and table["FAILED"].split() == ["0", "0"]
     assert all(len(line) < 80 for line in text.splitlines() if line.split() and line.split()[0] in COLUMNS)
@@ -375,7 +400,7 @@ def test_on_a_narrow_terminal_figures_stand_below_each_other(fastcgi):
 # --- other forms
 
 def test_csv_has_a_line_for_each_way(fastcgi):
-    done = fastcgi.run("app", *SHORT, *SAME, "--csv", "--ways", "per-request,persistent")
+    done = fastcgi.run("app", *SHORT, *SAME, "--csv")
     comments = [line for line in done.text.splitlines() if line.startswith("#")]
     assert "fcgi-host compare" in comments[1]
     table = {row["way"]: row for row in csv.DictReader(io.StringIO("\n".join(line for line in done.text.splitlines() if not line.startswith("#"))))}
