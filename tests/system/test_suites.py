@@ -281,6 +281,38 @@ def test_a_suite_goes_with_no_other_load(suite):
     assert done.returncode == 2 and "--suite goes with" in done.said
 
 
+# --- pages of results
+
+def test_a_page_of_results_says_how_it_was_made_and_no_place_of_the_machine(suite):
+    build = suite.folder / "build"
+    for name in ("fcgi-host", "conf/suites"):
+        (build / name).mkdir(parents=True, mode=0o755)
+    (build / "fcgi-host" / "fcgi-host").symlink_to(paths.program())
+    given = tiny()
+    given["setup"] = [str(suite.folder / "setup")]
+    given["groups"]["two"]["ways"]["missing"] = {"handler": {"command": str(build / "no-such-program")}}
+    text = yaml_text.block(given).replace("command: server", f"command: {suite.folder}/server").replace("[server", f"[{suite.folder}/server")
+    (build / "conf/suites/tiny.yaml").write_text(text + "\n")
+    out = suite.folder / "out"
+    out.mkdir()
+    done = subprocess.run([paths.REPO / "doc/results/run-suites", "-o", out, build, "tiny"], env={**suite.compare.host.environ(), "PATH": os.environ["PATH"]},
+                          stdin=subprocess.DEVNULL, capture_output=True, timeout=50)
+    suite.compare.check_left()
+    assert done.returncode == 0, done
+    page = (out / "tiny.md").read_text()
+    assert page.startswith("# tiny: A greeting\n\nWhich way?\n\n- machine: ")
+    assert "\n- command: `fcgi-host compare --suite conf/suites/tiny.yaml`\n" in page
+    assert re.search(r"^- began: \d{4}-\d\d-\d\dT", page, re.M) and re.search(r"^- versions: fcgi-host .*Python 3\.", page, re.M)
+    assert re.findall(r"^## (.*)\n\n```\nanswers:", page, re.M) == ["one", "two"] and page.count("```") == 4
+    assert "Published, and ours:" in page and re.search(r"^missing +not run: .*no-such-program", page, re.M)
+    assert str(build) not in page and str(suite.compare.temporary) not in page and os.uname().nodename not in page.split()
+
+
+def test_without_a_build_it_says_how_it_is_used(suite):
+    done = subprocess.run([paths.REPO / "doc/results/run-suites"], capture_output=True)
+    assert done.returncode == 2 and b"usage: doc/results/run-suites" in done.stderr
+
+
 # --- those that are shipped
 
 def source_of(name):
