@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TIMEOUT_MS = 60000, REQUESTS_MAX = 1000000000, RATE_MAX = 10000000 };
+enum { TIMEOUT_MS = 60000, OPEN_CONCURRENCY = 256 /* so that it is not the places that limit */, REQUESTS_MAX = 1000000000, RATE_MAX = 10000000 };
 
 static const struct word kind_words[] = { { "closed", SCHEDULE_CLOSED }, { "open", SCHEDULE_OPEN }, { NULL, 0 } };
 
@@ -180,6 +180,8 @@ static char *route_for(const char *path)
 static int complete(const struct site *site, struct load_plan *load)
 {
 	load->timeout_ms = TIMEOUT_MS;
+	if (load->kind == SCHEDULE_OPEN && node_get(site->node, slice_of("concurrency")) == NULL)
+		load->concurrency = OPEN_CONCURRENCY;
 	load->body_len = load->body == NULL ? 0 : strlen(load->body);
 	if (load->method == NULL)
 		load->method = site_copy(site, load->body == NULL ? "GET" : "POST");

@@ -98,6 +98,20 @@ static void the_least_suite_has_every_default(void **state)
 	unload(&s);
 }
 
+static void an_open_load_has_places_enough_unless_it_says_how_many(void **state)
+{
+	struct read_suite s;
+
+	(void)state;
+	load(&s, HEAD "load: {kind: open, rate: 5}\n" GROUPS);
+	assert_string_equal(errors_of(&s), "");
+	assert_int_equal(s.plan.load.concurrency, 256);
+	unload(&s);
+	load(&s, HEAD "load: {kind: open, rate: 5, concurrency: 1}\n" GROUPS);
+	assert_int_equal(s.plan.load.concurrency, 1);
+	unload(&s);
+}
+
 static const char everything[] = HEAD
 	"published: {note: elsewhere}\n"
 	"setup: [./setup, argument]\n"
@@ -424,6 +438,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_least_suite_has_every_default),
+		cmocka_unit_test(an_open_load_has_places_enough_unless_it_says_how_many),
 		cmocka_unit_test(the_load_is_taken_as_it_is_written),
 		cmocka_unit_test(groups_and_ways_are_taken_as_they_are_written),
 		cmocka_unit_test(a_handler_becomes_the_configuration_of_a_private_host),
