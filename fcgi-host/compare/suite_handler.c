@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The handler's own variables win over those of the setup. */
 static bool has_variable(const struct handler_config *handler, const char *name)
@@ -85,6 +86,22 @@ static int refuse(const struct site *site, struct way *way, const char *why)
 	return way->refusal == NULL ? -1 : 0;
 }
 
+static bool is_missing(const struct handler_config *handler)
+{
+	return handler->command != NULL && handler->command[0] != NULL && access(handler->command[0], F_OK) != 0;
+}
+
+/* That a program is not there is said by its way, which is not run: a warning would say it twice. */
+static int check_rules(const struct site *site, const struct scope_source *source, struct handler_config *handler)
+{
+	int rc;
+
+	site->reader->is_quiet = true;
+	rc = rules_handler(site, source, handler);
+	site->reader->is_quiet = false;
+	return rc == 0 && is_missing(handler) ? 0 : rules_handler(site, source, handler);
+}
+
 static int read_keys(const struct site *site, struct way *way, struct suite_handler *handler)
 {
 	struct scope_source source = { site->node, site->reader->defaults };
@@ -95,7 +112,7 @@ static int read_keys(const struct site *site, struct way *way, struct suite_hand
 		return -1;
 	if (rc == 0 && find_misfit(&handler->config, &why))
 		return refuse(site, way, why.text);
-	if (rules_handler(site, &source, &handler->config) != 0)
+	if (check_rules(site, &source, &handler->config) != 0)
 		rc = -1;
 	way->process = handler->config.process;
 	return rc;

@@ -167,7 +167,7 @@ def notes(suite, **ways):
     given = tiny()
     given["groups"] = {"g": {"baseline": "ours", "ways": {"ours": {"handler": {"command": "server"}}, **ways}}}
     done = suite.run(given)
-    assert done.returncode == 0, done
+    assert done.returncode == 0 and not done.said, done
     table = tables(done.text)["g"][0]
     assert table["ours"]["RATIO"] == "1 (baseline)"
     return {name: table[name].get("note") for name in ways}
@@ -180,12 +180,14 @@ def test_what_is_not_installed_is_named_with_its_package(suite):
                   path={**url, "needs": {"/no/such/program": "such-a-package, then make it"}},
                   relative={**url, "needs": {"./not-built": "a-compiler"}},
                   pattern={**url, "needs": {"/no/*/such.so": "such-a-library"}},
+                  built={"handler": {"command": "./not-built"}, "needs": {"./not-built": "a-compiler, then make"}},
                   there={**url, "needs": {"sh": "dash", "/bin/sh": "dash", "/bin/s?": "dash", "./server": "nothing"}})
     assert found == {
         "program": "not run: no-such-program-at-all is not installed (Debian: such-a-package)",
         "path": "not run: /no/such/program is not installed (Debian: such-a-package, then make it)",
         "relative": f"not run: {suite.folder}/not-built is not installed (Debian: a-compiler)",
         "pattern": "not run: /no/*/such.so is not installed (Debian: such-a-library)",
+        "built": f"not run: {suite.folder}/not-built is not installed (Debian: a-compiler, then make)",
         "there": None,
     }
 
