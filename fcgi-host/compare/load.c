@@ -48,7 +48,7 @@ struct loader {
 	uint32_t *free_places;          /* a stack */
 	size_t free_count, refused_count;
 	uint64_t timer_at_ns;           /* that the timer is set to */
-	uint64_t sent, wrong;
+	uint64_t sent, wrong, unanswered;
 	char trouble[TROUBLE_BYTES];
 	/* Of the run. */
 	struct schedule *schedule;
@@ -314,6 +314,7 @@ static void look_around(struct loader *loader, uint64_t now_ns)
 			continue;
 		loader->refused_count -= place->state == PLACE_REFUSED;
 		note(loader, "no answer within %llu s", (unsigned long long)loader->rules.timeout_ms / 1000);
+		loader->unanswered++;
 		fail(loader, place);
 	}
 }
@@ -464,6 +465,11 @@ uint64_t loader_sent(const struct loader *loader)
 uint64_t loader_wrong(const struct loader *loader)
 {
 	return loader->wrong;
+}
+
+uint64_t loader_unanswered(const struct loader *loader)
+{
+	return loader->unanswered;
 }
 
 const char *loader_trouble(const struct loader *loader)

@@ -42,6 +42,7 @@ int loader_run(struct loader *loader, struct schedule *schedule, struct block *b
 /* Since it was made. */
 uint64_t loader_sent(const struct loader *loader);      /* requests, warm-ups and repeated ones too */
 uint64_t loader_wrong(const struct loader *loader);     /* answers with another body, or a status below 500 that is another one */
+uint64_t loader_unanswered(const struct loader *loader);        /* requests without an answer in time */
 const char *loader_trouble(const struct loader *loader);        /* the first failure, "" for none */
 
 #endif

@@ -16,7 +16,7 @@ fcgi_host_libfcgihost_a_SOURCES += \
 	%D%/report.h %D%/report_shared.c %D%/report_text.c %D%/report_json.c %D%/report_csv.c \
 	%D%/report_html.c %D%/report_charts.c %D%/report_charts.h \
 	%D%/result.c %D%/result.h \
-	%D%/run.c %D%/run.h \
+	%D%/run.c %D%/run.h %D%/run_answers.c %D%/run_private.h \
 	%D%/schedule.c %D%/schedule.h \
 	%D%/setup.c %D%/setup.h \
 	%D%/statistics.c %D%/statistics.h \

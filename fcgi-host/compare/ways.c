@@ -133,10 +133,15 @@ static char *path_for(const char *pattern)
 	return path;
 }
 
-char *ways_path(const struct config *config, unsigned number)
+const struct route_config *ways_route(const struct config *config, unsigned number)
 {
 	for (size_t i = 0; i < config->routes_count; i++)
 		if (config->routes[i].handler == number && config->routes[i].builtin == BUILTIN_NONE)
-			return path_for(config->routes[i].path);
-	return strdup("/");
+			return &config->routes[i];
+	return NULL;
+}
+
+char *ways_path(const struct route_config *route)
+{
+	return route == NULL ? strdup("/") : path_for(route->path);
 }

@@ -10,7 +10,9 @@ UNIT_TESTS += %D%/test_budget %D%/test_pool %D%/test_worker %D%/test_socket_path
 UNIT_TESTS += %D%/test_answer %D%/test_body %D%/test_spool %D%/test_script %D%/test_listener %D%/test_notify
 UNIT_TESTS += %D%/test_tree %D%/test_address %D%/test_config %D%/test_config_print %D%/test_pattern %D%/test_route
 UNIT_TESTS += %D%/test_histogram %D%/test_rate %D%/test_json %D%/test_figures %D%/test_failures %D%/test_status_page
-UNIT_TESTS += %D%/test_latencies %D%/test_statistics %D%/test_schedule %D%/test_blocks %D%/test_suite
+UNIT_TESTS += %D%/test_latencies %D%/test_statistics %D%/test_schedule %D%/test_blocks
+UNIT_TESTS += %D%/test_advice %D%/test_answers %D%/test_reply %D%/test_report
+UNIT_TESTS += %D%/test_suite
 check_PROGRAMS += $(UNIT_TESTS)
 TESTS += $(UNIT_TESTS)
 
@@ -108,6 +110,14 @@ tests_unit_test_statistics_SOURCES = %D%/test_statistics.c
 tests_unit_test_statistics_LDADD = $(UNIT_LIBS)
 tests_unit_test_schedule_SOURCES = %D%/test_schedule.c
 tests_unit_test_schedule_LDADD = $(UNIT_LIBS)
+tests_unit_test_advice_SOURCES = %D%/test_advice.c
+tests_unit_test_advice_LDADD = $(UNIT_LIBS)
+tests_unit_test_answers_SOURCES = %D%/test_answers.c
+tests_unit_test_answers_LDADD = $(UNIT_LIBS)
+tests_unit_test_reply_SOURCES = %D%/test_reply.c
+tests_unit_test_reply_LDADD = $(UNIT_LIBS)
+tests_unit_test_report_SOURCES = %D%/test_report.c
+tests_unit_test_report_LDADD = $(UNIT_LIBS)
 tests_unit_test_blocks_SOURCES = %D%/test_blocks.c
 tests_unit_test_blocks_LDADD = $(UNIT_LIBS)
 endif
