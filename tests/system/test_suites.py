@@ -1,7 +1,6 @@
 """Suites of comparisons: those that are shipped, and what `fcgi-host compare --suite` makes of a suite file."""
 import json
 import os
-import pathlib
 import re
 import signal
 import subprocess
@@ -377,4 +376,3 @@ def test_a_shipped_suite_comes_to_its_end(suite, name):
             else:
                 assert way["state"] == "not run" and suite_programs.is_excuse(way["reason"]), where
     assert any(way["published"] for group in result["comparisons"] for way in group["ways"])
-    assert not list(pathlib.Path("/tmp").glob("fcgi-host-users.*/data"))
