@@ -129,7 +129,7 @@ static void print_quickest(const struct comparison_result *comparison, FILE *out
 		best_ns = ns;
 	}
 	if (best != NULL)
-		fprintf(out, "That is about CPU and memory; the quickest is %s: half of its answers come within %.3g ms.\n", best->way->name, (double)best_ns / 1e6);
+		fprintf(out, "Cost is CPU and memory alone; the quickest is %s: half of its answers come within %.3g ms.\n", best->way->name, (double)best_ns / 1e6);
 }
 
 void advice_print(const struct comparison_result *comparison, const struct machine *machine, double rate_per_s, FILE *out)

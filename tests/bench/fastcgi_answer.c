@@ -1,7 +1,8 @@
 /*
  * fastcgi_answer.c - the least that answers FastCGI: the same few bytes to each request,
  * on the unix socket or port that it is told, until it is ended.  It is what load
- * generators are measured with: whatever it looks at, it does not check.
+ * generators are measured with: whatever it looks at, it does not check.  It may spin
+ * for some microseconds before each answer, a difference whose size is known.
  */
 #include <arpa/inet.h>
 #include <fastcgi.h>
@@ -13,6 +14,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { CONNECTIONS_MAX = 65536, BUFFER_BYTES = 65536, EVENTS_MAX = 256, ID = 1 };
@@ -23,6 +25,7 @@ struct connection { unsigned left, have; uint8_t header[FCGI_HEADER_LEN]; };
 static struct connection connections[CONNECTIONS_MAX];
 static uint8_t answer[512];
 static size_t answer_len;
+static uint64_t spin_ns;
 
 static void make_answer(void)
 {
@@ -62,15 +65,31 @@ static unsigned take(struct connection *connection, const uint8_t *data, size_t 
 	return ended;
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static void spin(void)
+{
+	for (uint64_t end_ns = now_ns() + spin_ns; spin_ns > 0 && now_ns() < end_ns;)
+		;
+}
+
 static void serve(int fd)
 {
 	static uint8_t buffer[BUFFER_BYTES];
 	ssize_t n = recv(fd, buffer, sizeof(buffer), 0);
 	unsigned ended = n > 0 ? take(&connections[fd], buffer, (size_t)n) : 0;
 
-	for (unsigned i = 0; i < ended; i++)
+	for (unsigned i = 0; i < ended; i++) {
+		spin();
 		if (send(fd, answer, answer_len, MSG_NOSIGNAL) != (ssize_t)answer_len)
 			n = 0;
+	}
 	if (n <= 0)
 		close(fd);
 }
@@ -108,10 +127,11 @@ int main(int argc, char **argv)
 	struct epoll_event events[EVENTS_MAX], event = { .events = EPOLLIN };
 	int listener, epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 
-	if (argc != 2) {
-		fprintf(stderr, "usage: %s PATH|PORT\n", argv[0]);
+	if (argc != 2 && argc != 3) {
+		fprintf(stderr, "usage: %s PATH|PORT [MICROSECONDS]\n", argv[0]);
 		return 2;
 	}
+	spin_ns = argc == 3 ? strtoull(argv[2], NULL, 10) * 1000 : 0;
 	make_answer();
 	event.data.fd = listener = listen_at(argv[1]);
 	epoll_ctl(epoll_fd, EPOLL_CTL_ADD, listener, &event);

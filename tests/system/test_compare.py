@@ -238,6 +238,19 @@ def test_the_request_is_one_that_the_first_route_takes(compare):
         assert done.returncode == 0 and (compare.host.scratch / "asked").read_text().endswith(asked), done
 
 
+def test_the_advice_knows_how_often_the_running_host_is_asked(fastcgi):
+    host = fastcgi.host
+    temporary = host.environment.pop("TMPDIR")
+    host.start()
+    host.environment["TMPDIR"] = temporary
+    for _ in range(20):
+        assert host.request("/app/x?body=1").status == 200
+    host.wait_log(event="request", count=20)
+    done = fastcgi.run("app", *SHORT, *SAME)
+    assert re.search(r"; you now get .+ (?:a second|per .+), where that is (?:persistent|per-request)\.", " ".join(done.text.split())), done.text
+    assert len(host.log(event="request")) == 20, "the running host is left alone"
+
+
 # --- servers that run already, and through a web server
 
 def test_servers_that_run_already(make_host, make_front, compare):
