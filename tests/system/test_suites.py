@@ -282,6 +282,31 @@ def test_a_suite_goes_with_no_other_load(suite):
     assert done.returncode == 2 and "--suite goes with" in done.said
 
 
+# --- the document
+
+FORMAT = (paths.REPO / "conf" / "suites" / "README.md").read_text()
+
+
+def test_the_example_of_the_format_is_a_good_suite(suite):
+    example = re.search(r"^```yaml\n(.*?)^```", FORMAT, re.M | re.S)[1].replace("@PROGRAMS@", str(suite.folder))
+    done = suite.run(example.replace("[/path/of/setup-program, argument]", "./setup"))
+    assert done.returncode == 1 and done.said == "fcgi-host compare: nothing could be measured\n", done
+    assert {row["note"].split(":")[0] for row in tables(done.text)["go"][0].values()} == {"not run"} and suite.taken_down()
+
+
+def test_the_format_has_every_key():
+    def rows_of(source, table):
+        text = (paths.REPO / "fcgi-host" / "compare" / source).read_text()
+        return set(re.findall(r'\.name = "(\w+)"', re.search(rf"{table}\[\] = {{(.*?)^}};", text, re.M | re.S)[1]))
+    loads = re.search(r"^## Keys of `load`\n(.*?)^## ", FORMAT, re.M | re.S)[1]
+    assert set(re.findall(r"^\| `(\w+)`", loads, re.M)) == rows_of("suite_request.c", "load_rows")
+    for table in ("way_rows", "group_rows", "server_rows", "published_rows"):
+        for key in rows_of("suite_ways.c", table):
+            assert f"`{key}`" in FORMAT, key
+    for key in rows_of("suite.c", "rows"):
+        assert f"`{key}`" in FORMAT, key
+
+
 # --- pages of results
 
 def test_a_page_of_results_says_how_it_was_made_and_no_place_of_the_machine(suite):
