@@ -7,6 +7,9 @@ dist_doc_DATA = %D%/ARCHITECTURE.md %D%/front-ends.md \
 # Writes the keys of fcgi-host.yaml.5 anew.
 EXTRA_DIST += %D%/update-keys
 
+# What the suites measured.
+EXTRA_DIST += %D%/results/README.md %D%/results/run-suites
+
 # What a test holds fcgi-host.yaml.5 against.
 noinst_PROGRAMS += %D%/config_reference
 %C%_config_reference_SOURCES = %D%/config_reference.c

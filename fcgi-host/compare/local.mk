@@ -21,7 +21,8 @@ fcgi_host_libfcgihost_a_SOURCES += \
 	%D%/setup.c %D%/setup.h \
 	%D%/statistics.c %D%/statistics.h \
 	%D%/subject.c %D%/subject.h \
-	%D%/suite.c %D%/suite.h \
+	%D%/suite.c %D%/suite.h %D%/suite_private.h %D%/suite_handler.c %D%/suite_request.c %D%/suite_ways.c \
+	%D%/suite_keys.c %D%/suite_keys.h \
 	%D%/target.c %D%/target.h \
 	%D%/usage.c %D%/usage.h %D%/usage_listener.c \
 	%D%/ways.c %D%/ways.h

@@ -62,6 +62,7 @@ struct way {
 
 	enum via via;
 	uint64_t requests;              /* 0: as the load says */
+	char *refusal;                  /* why it cannot run here, known before it is tried; NULL: nothing is known */
 	struct published published;
 	struct need *needs;
 	size_t needs_count;

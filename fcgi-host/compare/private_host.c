@@ -20,7 +20,7 @@
 enum {
 	START_PATIENCE_MS = 15000, STOP_PATIENCE_MS = 7000,
 	STATUS_MAX_BYTES = 16 << 20, STATUS_TIMEOUT_MS = 5000,
-	SETTLE_MS = 1000,
+	SETTLE_MS = 1000, AHEAD_PATIENCE_MS = 3000,
 	LOG_MAX_BYTES = 4 << 20,
 };
 
@@ -236,6 +236,7 @@ static void read_handler(struct json_object *handler, struct host_reading *out)
 		.spawn_count = number_of(spawn, "count"),
 		.starts_cold = number_of(starts, "cold"),
 		.starts_ahead = number_of(starts, "parked") + number_of(starts, "forked"),
+		.idle = number_of(member(handler, "processes"), "idle"),
 	};
 	for (int i = 0; i < SPAWN_PARTS_COUNT; i++)
 		out->spawn_ns[i] = ns_of(spawn, parts[i]);
@@ -268,4 +269,15 @@ int private_host_settle(const struct private_host *host, uint64_t requests, stru
 			return 0;
 		nap(2);
 	}
+}
+
+void private_host_wait_ahead(const struct private_host *host)
+{
+	uint64_t end_ns = clock_monotonic_ns() + AHEAD_PATIENCE_MS * UINT64_C(1000000);
+	struct host_reading reading = { .idle = 0 };
+	char why[600];
+
+	while (private_host_read(host, &reading, NULL) == 0 && reading.idle == 0 &&
+	       !private_host_has_given_up_waiting(host, why, sizeof(why)) && clock_monotonic_ns() < end_ns)
+		nap(10);
 }

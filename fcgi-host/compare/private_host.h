@@ -18,6 +18,7 @@ struct host_reading {
 	uint64_t ended_cpu_ns, ended_faults, ended_switches;    /* of processes that have ended */
 	uint64_t spawn_count, spawn_ns[4];      /* enum spawn_part of serve/figures.h */
 	uint64_t starts_cold, starts_ahead;     /* processes started for their request; that waited for it */
+	uint64_t idle;                          /* processes now */
 };
 
 /* Writes the configuration into `folder`, starts the host and waits until it listens.  `number` tells it from
@@ -32,6 +33,9 @@ int private_host_settle(const struct private_host *host, uint64_t requests, stru
 
 /* A process that cannot wait for its request is started for it after all: true, and why. */
 bool private_host_has_given_up_waiting(const struct private_host *host, char *why, size_t why_size);
+
+/* Returns once a process waits for a request, or none will, or after a few seconds. */
+void private_host_wait_ahead(const struct private_host *host);
 
 /* The log is only of use after a failure: keeps it from filling the disk. */
 void private_host_trim_log(const struct private_host *host);

@@ -200,7 +200,7 @@ static void print_published(const struct comparison_result *comparison, FILE *ou
 			fprintf(out, " mean %s ms", figure(published->mean_ms, text));
 		if (published->p99_ms > 0)
 			fprintf(out, " p99 %s ms", figure(published->p99_ms, text));
-		if (ratio > 0)
+		if (ratio > 0 && i != comparison->baseline)
 			fprintf(out, " ratio %s", figure(ratio, text));
 		if (way_has_figures(way)) {
 			fprintf(out, "; ours %.0f requests a second,", way_requests_per_s(way));

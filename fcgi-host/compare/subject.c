@@ -3,6 +3,7 @@
 #include "serve/figures.h"
 
 #include <fcntl.h>
+#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -12,15 +13,29 @@ enum { SERVER_PATIENCE_MS = 10000, STOP_PATIENCE_MS = 5000, BODY_MAX_BYTES = 64 
 
 /* Starting. */
 
+/* A name for PATH, a path, or a pattern of paths. */
+static bool is_installed(const char *program)
+{
+	char *found;
+	glob_t paths;
+	bool is_there;
+
+	if (strpbrk(program, "*?[") != NULL) {
+		is_there = glob(program, GLOB_NOSORT, NULL, &paths) == 0;
+		globfree(&paths);
+		return is_there;
+	}
+	found = plan_find_program(program);
+	is_there = found != NULL;
+	free(found);
+	return is_there;
+}
+
 static int check_needs(const struct way *way, struct err *err)
 {
-	for (size_t i = 0; i < way->needs_count; i++) {
-		char *found = plan_find_program(way->needs[i].program);
-
-		if (found == NULL)
+	for (size_t i = 0; i < way->needs_count; i++)
+		if (!is_installed(way->needs[i].program))
 			return err_set(err, "%s is not installed (Debian: %s)", way->needs[i].program, way->needs[i].package);
-		free(found);
-	}
 	return 0;
 }
 
@@ -122,12 +137,16 @@ static int start_processes(struct subject *subject, unsigned number, struct err 
 	snprintf(places.output, sizeof(places.output), "%s/server-%u.out", stage->folder, number);
 	subject->url = way->url == NULL ? NULL : replace(way->url, places.port, places.socket);
 	subject->connect = way->connect == NULL ? NULL : replace(way->connect, places.port, places.socket);
+	if (way->refusal != NULL)
+		return err_set(err, "%s", way->refusal);
 	if (check_needs(way, err) < 0 || (way->server != NULL && start_server(subject, &places, err) < 0))
 		return -1;
 	if (way->write_config == NULL)
 		return 0;
 	if (private_host_start(&subject->host, way, stage->folder, number, &place, err) < 0)
 		return -1;
+	if (way->process == PROCESS_PARKED || way->process == PROCESS_ZYGOTE)
+		private_host_wait_ahead(&subject->host);
 	return via_of(subject) == VIA_NONE ? 0 :
 		private_web_start(&subject->web, via_of(subject), subject->host.address, stage->folder, number, err);
 }

@@ -24,21 +24,11 @@ static int copy_routes(const struct config *from, unsigned number, struct config
 	return 0;
 }
 
-/* The operator's configuration with this handler alone, living in this way, on a socket of ours.
- * Everything else of it, limits and users too, stays as it is. */
-static int write_config(const struct way *way, const struct way_place *place, FILE *out)
+void ways_write_config(const struct config *from, const struct way_place *place, FILE *out)
 {
-	const struct config *from = way->config_data;
-	struct handler_config handler = from->handlers[way->config_number];
 	struct listen_config listen = { .mode = 0660, .owner = (uid_t)-1, .group = (gid_t)-1, .backlog = 4096 };
 	struct config config = *from;
-	int status;
 
-	(void)place->env;               /* setups belong to suites */
-	handler.number = 0;
-	handler.process = way->process;
-	config.handlers = &handler;
-	config.handlers_count = 1;
 	config.log.file = (char *)place->log;
 	config.log.format = LOG_FORMAT_TEXT;   /* for run.c, which looks for the reason of a failure */
 	config.log.level = LOG_LEVEL_INFO;
@@ -47,9 +37,26 @@ static int write_config(const struct way *way, const struct way_place *place, FI
 		listen.group = getgrnam(place->group)->gr_gid;
 	config.listen = &listen;
 	config.listen_count = 1;
+	config_print(&config, out);
+}
+
+/* The operator's configuration with this handler alone, living in this way.  Everything else of
+ * it, limits and users too, stays as it is. */
+static int write_config(const struct way *way, const struct way_place *place, FILE *out)
+{
+	const struct config *from = way->config_data;
+	struct handler_config handler = from->handlers[way->config_number];
+	struct config config = *from;
+	int status;
+
+	(void)place->env;               /* setups belong to suites */
+	handler.number = 0;
+	handler.process = way->process;
+	config.handlers = &handler;
+	config.handlers_count = 1;
 	status = copy_routes(from, way->config_number, &config);
 	if (status == 0)
-		config_print(&config, out);
+		ways_write_config(&config, place, out);
 	free(config.routes);
 	return status;
 }

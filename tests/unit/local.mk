@@ -12,6 +12,7 @@ UNIT_TESTS += %D%/test_tree %D%/test_address %D%/test_config %D%/test_config_pri
 UNIT_TESTS += %D%/test_histogram %D%/test_rate %D%/test_json %D%/test_figures %D%/test_failures %D%/test_status_page
 UNIT_TESTS += %D%/test_latencies %D%/test_statistics %D%/test_schedule %D%/test_blocks
 UNIT_TESTS += %D%/test_advice %D%/test_answers %D%/test_reply %D%/test_report
+UNIT_TESTS += %D%/test_suite
 check_PROGRAMS += $(UNIT_TESTS)
 TESTS += $(UNIT_TESTS)
 
@@ -55,6 +56,8 @@ tests_unit_test_spawn_failures_SOURCES = %D%/test_spawn_failures.c %D%/spawn_fix
 tests_unit_test_spawn_failures_LDADD = $(UNIT_LIBS)
 tests_unit_test_spawner_SOURCES = %D%/test_spawner.c
 tests_unit_test_spawner_LDADD = $(UNIT_LIBS)
+tests_unit_test_suite_SOURCES = %D%/test_suite.c %D%/config_fixture.c %D%/config_fixture.h
+tests_unit_test_suite_LDADD = $(UNIT_LIBS)
 tests_unit_test_tree_SOURCES = %D%/test_tree.c
 tests_unit_test_tree_LDADD = $(UNIT_LIBS)
 tests_unit_test_address_SOURCES = %D%/test_address.c
