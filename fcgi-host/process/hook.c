@@ -6,9 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
-enum { LINES_MAX = 12, CONTROL_FD = 3 };
+enum { LINES_MAX = 12, CONTROL_HIGHEST = 250, CONTROL_LOWEST = 3 };
 
 /* One row per runtime.  {} is the folder of the shims. */
 struct hook {
@@ -133,6 +134,18 @@ static void add_preload(struct lines *lines, const struct program *program, cons
 		free(text);
 }
 
+int hook_control_number(const struct program *program)
+{
+	struct rlimit own;
+	uint64_t files = getrlimit(RLIMIT_NOFILE, &own) == 0 ? own.rlim_cur : 0;
+
+	if (program->limits.files > 0 && program->limits.files < files)
+		files = program->limits.files;
+	if (files > CONTROL_HIGHEST)
+		return CONTROL_HIGHEST;
+	return files > CONTROL_LOWEST ? (int)files - 1 : CONTROL_LOWEST;
+}
+
 /* A library that the loader does not find is left out, and the program runs. */
 static int check_folder(enum runtime_hook hook, struct err *why)
 {
@@ -182,7 +195,7 @@ int hook_environ(const struct program *program, enum spawn_ahead ahead, const ch
 		return -1;
 	if (ahead == SPAWN_ZYGOTE && found.runtime->no_fork != NULL)
 		return err_set(why, "%s cannot be forked ahead: %s", found.executable, found.runtime->no_fork);
-	add_number(&lines, ahead == SPAWN_ZYGOTE ? "FCGI_HOST_ZYGOTE" : "FCGI_HOST_PARK", CONTROL_FD);
+	add_number(&lines, ahead == SPAWN_ZYGOTE ? "FCGI_HOST_ZYGOTE" : "FCGI_HOST_PARK", hook_control_number(program));
 	if (program->is_learning)
 		add_number(&lines, "FCGI_HOST_LEARN", 1);
 	add_preload(&lines, program, learnt, learnt_len);

@@ -85,7 +85,7 @@ static void start_program(struct spawner_state *state, const struct spawn_ask *a
 		.argv = program->argv, .envp = state->envp, .directory = program->directory,
 		.is_directory_optional = program->is_own_directory, .identity = program->identity,
 		.limits = &program->limits,
-		.control_fd = is_ahead ? fds[SPAWN_FD_CONTROL] : 0,
+		.control_fd = is_ahead ? fds[SPAWN_FD_CONTROL] : 0, .control_number = is_ahead ? hook_control_number(program) : 0,
 		/* Who is not root could not raise it again. */
 		.nice = is_ahead && geteuid() == 0 ? AHEAD_NICE : 0,
 		.fds = { fds[0], fds[1], fds[2] } };

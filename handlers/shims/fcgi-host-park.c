@@ -11,6 +11,7 @@
  * program ever sees.  What ran before saw that of the start: the constructors
  * of shared libraries, and of the program up to the place where it waits.
  */
+#include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -143,12 +144,20 @@ static void start_anew(const char *program, char **environment)
 	_exit(126);
 }
 
+/* Of a child that a zygote has forked nobody knows yet. */
+static void say_ready(void)
+{
+	uint32_t pid = htonl((uint32_t)getpid());
+
+	park_send(park.control, 'R', &pid, park.is_zygote ? sizeof pid : 0);
+}
+
 /* Returns when the program is to run. */
 static void wait_for_request(const char *program)
 {
 	struct park_message message;
 
-	park_send(park.control, 'R', NULL, 0);
+	say_ready();
 	do
 		park_receive(park.control, &message);
 	while (message.type != 'E' && message.type != 0);

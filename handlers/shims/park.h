@@ -50,8 +50,8 @@ const char *park_files_changed(void);
 /* --- park_zygote.c */
 
 /* The fork server: says R, forks a child per K, and never returns in this process.
- * In a child it returns the descriptor of the child's own control: 0, 1 and 2 are the request's, the signal mask
- * is as it was, `control` is closed, and page faults are behind it.  `fork_child` is libc's fork(). */
+ * In a child it returns the descriptor of the child's own control: 0, 1 and 2 are the request's, `control` is closed,
+ * and page faults are behind it.  `fork_child` is libc's fork(). */
 int park_zygote(int control, pid_t (*fork_child)(void));
 
 /* --- park_rehearse.c */
