@@ -1,0 +1,20 @@
+"""Processes that wait for a request: how many a host has, and how a request was served."""
+import json
+
+from .wait import wait_until
+
+
+def waiting(host, name):
+    """Pids of a handler's processes that are ready for a request."""
+    status = json.loads(host.command("status", "-c", str(host.config), "--json").stdout)
+    found = next((h for h in status["handlers"] if h["name"] == name), None)
+    return [p["pid"] for p in found["process_list"] if p["state"] == "idle"]
+
+
+def wait_ready(host, name, count=1, timeout=20):
+    return wait_until(lambda: len(found := waiting(host, name)) >= count and found, timeout, f"{count} process(es) of {name} waiting")
+
+
+def served(host, answer_id):
+    """How the request of this id got its process: cold, parked or forked."""
+    return host.wait_log(event="request", id=answer_id)["start"]
