@@ -15,4 +15,4 @@ EXTRA_DIST += \
 EXTRA_DIST += %D%/test_cluster.py %D%/test_retries.py %D%/test_shortages.py
 EXTRA_DIST += %D%/test_migration.py
 EXTRA_DIST += %D%/test_front_ends.py
-EXTRA_DIST += %D%/test_waiting_languages.py %D%/lib/spares.py %D%/programs/witness/witness.py
+EXTRA_DIST += %D%/test_waiting.py %D%/test_waiting_languages.py %D%/lib/spares.py %D%/programs/witness/witness.py
