@@ -25,7 +25,7 @@ PID = "printf 'Content-Type: text/plain\\n\\n%s' $$\n"
 
 def starts(host, count, **want):
     """How the requests so far got their processes."""
-    return [e["start"] for e in (host.wait_log(event="request", count=count, **want) if count > 1 else
+    return [e.get("start", "cold") for e in (host.wait_log(event="request", count=count, **want) if count > 1 else
                                  [host.wait_log(event="request", **want)])]
 
 
@@ -63,7 +63,7 @@ def test_start_and_request_are_accounted_apart(make_host, way):
     host.request("/h")
     host.request("/cold")
     cold, line = host.wait_log(event="request", handler="cold"), host.wait_log(event="request", handler="h")
-    assert (cold["start"], cold["start_cpu_ms"], cold["start_faults"]) == ("cold", None, None)
+    assert not {"start", "start_cpu_ms", "start_faults"} & set(cold)
     assert line["start"] == START[way]
     assert line["start_cpu_ms"] > 0 and line["start_faults"] > 0 and line["cpu_ms"] > 0
     assert line["faults"] < cold["faults"]
