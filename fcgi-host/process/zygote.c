@@ -88,9 +88,9 @@ static void on_message(void *ctx, char type, struct slice payload)
 		process_set_ready(&zygote->process);
 		timer_set(zygote->timer, age_ms(zygote));
 		zygote->on_change(zygote);
-	} else if (type == 'F' && zygote->state == ZYGOTE_READY && payload.len >= strlen(changed) &&
+	} else if (type == 'F' && zygote->state != ZYGOTE_ENDING && payload.len >= strlen(changed) &&
 	           memcmp(payload.ptr, changed, strlen(changed)) == 0) {
-		zygote->is_dropped = true;      /* it is not at fault */
+		zygote->is_dropped = true;      /* it is not at fault, even if it has just begun or has gone already */
 		zygote_end(zygote);
 	} else if (type == 'F' && zygote->state != ZYGOTE_ENDING) {
 		zygote->was_refused = true;
