@@ -9,7 +9,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { LINES_MAX = 12, CONTROL_HIGHEST = 250, CONTROL_LOWEST = 3 };
+enum {
+	LINES_MAX = 12,
+	CONTROL_HIGHEST = 250, CONTROL_LOWEST = 3,
+	ROOM_BYTES = 4096,      /* for a usual request's variables */
+};
 
 /* One row per runtime.  {} is the folder of the shims. */
 struct hook {
@@ -108,6 +112,20 @@ static void add_number(struct lines *lines, const char *name, int number)
 	add(lines, asprintf(&text, "%s=%d", name, number) < 0 ? NULL : text);
 }
 
+/* The library puts the request's variables in the place of these, so that what /proc
+ * shows of the process is that of a process that was started with them. */
+static void add_room(struct lines *lines)
+{
+	char *text = malloc(ROOM_BYTES);
+
+	if (text != NULL) {
+		memset(text, '.', ROOM_BYTES - 1);
+		memcpy(text, "FCGI_HOST_ROOM=", strlen("FCGI_HOST_ROOM="));
+		text[ROOM_BYTES - 1] = '\0';
+	}
+	add(lines, text);
+}
+
 /* FCGI_HOST_PRELOAD=a:b */
 static void add_preload(struct lines *lines, const struct program *program, const char *learnt, size_t learnt_len)
 {
@@ -196,6 +214,8 @@ int hook_environ(const struct program *program, enum spawn_ahead ahead, const ch
 	if (ahead == SPAWN_ZYGOTE && found.runtime->no_fork != NULL)
 		return err_set(why, "%s cannot be forked ahead: %s", found.executable, found.runtime->no_fork);
 	add_number(&lines, ahead == SPAWN_ZYGOTE ? "FCGI_HOST_ZYGOTE" : "FCGI_HOST_PARK", hook_control_number(program));
+	if (found.hook == HOOK_PROGRAM || found.hook == HOOK_PHP)
+		add_room(&lines);
 	if (program->is_learning)
 		add_number(&lines, "FCGI_HOST_LEARN", 1);
 	add_preload(&lines, program, learnt, learnt_len);

@@ -60,10 +60,9 @@ static void adopt(struct spare *spare, struct slice payload)
 	struct err err;
 	pid_t pid = 0;
 
+	err_set(&err, "a forked process is ready, and does not say which one it is");
 	if (payload.len == 4)
 		pid = (pid_t)((uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3]);
-	else
-		err_set(&err, "a forked process is ready, and does not say which one it is");
 	if (pid > 0 && process_adopt(&spare->process, spare->zygote, pid, &request, &err) == 0)
 		return;
 	log_message(LOG_LEVEL_ERROR, "spare", "handler %s: %s", spare->handler->name, err.text);

@@ -34,6 +34,8 @@ static struct {
 	int control;
 	const char *variable;   /* AT_GETENV: its name */
 	char **argv;
+	char *room;             /* where the kernel has put the environment, and reads it for /proc/PID/environ */
+	size_t room_size;
 	int64_t start_ns;
 	char *(*getenv)(const char *);
 	pid_t (*fork)(void);
@@ -68,6 +70,14 @@ static void forget_start(void)
 	*to = NULL;
 }
 
+/* All of it in one piece, one string after the other. */
+static void note_room(void)
+{
+	park.room = environ[0];
+	for (char **at = environ; *at && *at == park.room + park.room_size; at++)
+		park.room_size += strlen(*at) + 1;
+}
+
 static void choose_place(const char *at)
 {
 	if (!at || strcmp(at, "main") == 0)
@@ -95,6 +105,7 @@ __attribute__((constructor)) static void on_load(void)
 	/* Files bear the coarse time.  The program was opened a little earlier than this is reached. */
 	clock_gettime(CLOCK_REALTIME_COARSE, &now);
 	park.start_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - 20000000;
+	note_room();
 	park.control = atoi(control);
 	park.is_zygote = zygote != NULL;
 	choose_place(started_with("FCGI_HOST_AT"));
@@ -119,11 +130,23 @@ static const char *program_path(void)
 	return park.argv ? park.argv[0] : path;
 }
 
+/* Into the place of the one that it was started with, as far as there is room. */
+static char *put_in_room(char *text, size_t length)
+{
+	bool fits = length <= park.room_size;
+	size_t used = fits ? length : 0;
+
+	memcpy(park.room, text, used);
+	memset(park.room + used, 0, park.room_size - used);
+	return fits ? park.room : text;
+}
+
 static char **make_environment(char *text, size_t length)
 {
 	size_t count = 0;
 	char **list;
 
+	text = put_in_room(text, length);
 	for (size_t i = 0; i < length; i++)
 		count += text[i] == '\0';
 	list = malloc((count + 2) * sizeof *list);
