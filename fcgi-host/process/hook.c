@@ -11,7 +11,8 @@
 
 enum {
 	LINES_MAX = 12,
-	CONTROL_HIGHEST = 250, CONTROL_LOWEST = 3,
+	CONTROL_HIGHEST = 15,   /* up to here, Node makes what it is started with close-on-exec */
+	CONTROL_LOWEST = 3,
 	ROOM_BYTES = 4096,      /* for a usual request's variables */
 };
 
