@@ -16,7 +16,10 @@ sed 's/.*) //' /proc/$PPID/stat | { read -r _ _ group session _ _ _ _ _ _ _ _ _ 
 	[ "$group" = "$PPID" ] && echo "its own group"
 	[ "$session" = "$PPID" ] && echo "its own session"
 	echo "priority $priority, nice $nice"; }
+# The numbers of what Node opens for itself are no script's business.
 for fd in /proc/$PPID/fd/*; do
 	number=${fd##*/}
-	echo "$number $(readlink "$fd" | sed 's/\[.*//') $(grep -E 'flags|pos' /proc/$PPID/fdinfo/"$number" | tr '\n\t' '  ')"
-done
+	target=$(readlink "$fd") || continue    # closed meanwhile
+	[ "$1" = "no numbers" ] && [ "$number" -gt 2 ] && shown="" || shown=$number
+	echo "$shown ${target%%\[*} $(grep -E '^(flags|pos)' /proc/$PPID/fdinfo/"$number" | tr '\n\t' '  ')"
+done | if [ "$1" = "no numbers" ]; then sort; else cat; fi
