@@ -222,6 +222,7 @@ static void load_ahead(void)
 
 static void wait_here(void)
 {
+	int errno_then = errno;
 	const char *program;
 
 	park.place = NOWHERE;
@@ -234,6 +235,7 @@ static void wait_here(void)
 	if (park.is_zygote)
 		park.control = park_zygote(park.control, park.fork);
 	wait_for_request(program);
+	errno = errno_then;
 }
 
 /* --- the places */
