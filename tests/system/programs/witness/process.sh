@@ -10,6 +10,8 @@ echo "== the script's state"
 readlink /proc/$PPID/cwd /proc/$PPID/exe
 tr '\0' '\n' < /proc/$PPID/cmdline
 cat /proc/$PPID/comm /proc/$PPID/oom_score_adj /proc/$PPID/limits
+# While it starts us, all signals wait.
+while grep -q '^SigBlk:.*fffffffe7ffbfeff' /proc/$PPID/status; do :; done
 grep -E '^(Umask|[UG]id|Groups|Threads|Sig[PBIC]|Shd|Cap|NoNew|Seccomp:)' /proc/$PPID/status
 # its group and session as far as they are its own, its priority
 sed 's/.*) //' /proc/$PPID/stat | { read -r _ _ group session _ _ _ _ _ _ _ _ _ _ _ priority nice _

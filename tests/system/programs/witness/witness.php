@@ -35,6 +35,9 @@ case "exit": exit(7);
 case "error": trigger_error("an error", E_USER_ERROR); break;
 case "warning": echo $undefined; break;
 case "session": session_id("a"); session_start(); show($_SESSION); break;
-case "signal": flush(); posix_kill(posix_getpid(), 10); break;
+case "signal":
+	while (ob_get_level()) ob_end_flush();
+	flush();
+	posix_kill(posix_getpid(), 10); break;
 }
 echo "no end of line at the end";
