@@ -12,7 +12,8 @@
 
 enum {
 	LINES_MAX = 12,
-	CONTROL_HIGHEST = 250, CONTROL_LOWEST = 3,
+	CONTROL_HIGHEST = 15,   /* up to here, Node makes what it is started with close-on-exec */
+	CONTROL_LOWEST = 3,
 	ROOM_BYTES = 4096,      /* for a usual request's variables */
 };
 
@@ -30,6 +31,7 @@ static const struct hook hooks[] = {
 	/* It waits where php-cgi asks for the page: its own start is over then. */
 	{ HOOK_PHP, "FCGI_HOST_AT", NULL, "getenv:SCRIPT_FILENAME", false },
 	{ HOOK_PHP, "GATEWAY_INTERFACE", NULL, "CGI/1.1", false },
+	{ HOOK_PHP, "REDIRECT_STATUS", NULL, "200", false },
 	{ HOOK_PYTHON, "PYTHONPATH", ":", "{}/python", false },
 	{ HOOK_PERL, "PERL5OPT", " ", "-I{}/perl -MFCGIHost::Wait", false },
 	{ HOOK_RUBY, "RUBYOPT", " ", "-r{}/ruby/fcgi_host_wait.rb", false },

@@ -224,6 +224,7 @@ static void load_ahead(void)
 
 static void wait_here(void)
 {
+	int errno_then = errno;
 	const char *program;
 
 	park.place = NOWHERE;
@@ -236,6 +237,7 @@ static void wait_here(void)
 	if (park.is_zygote)
 		park.control = park_zygote(park.control, park.cpu_s, park.fork);
 	wait_for_request(program);
+	errno = errno_then;
 }
 
 /* --- the places */

@@ -142,10 +142,29 @@ function rehearse() {
   }
 }
 
+// --- a usual start, with the same descriptors
+
+// The path that was given to execve(): for a script its own, not the interpreter's.
+function startedPath() {
+  const AT_EXECFN = 31;
+  const auxv = fs.readFileSync('/proc/self/auxv');
+  const text = Buffer.alloc(4096);
+  for (let at = 0; at + 16 <= auxv.length; at += 16) {
+    if (auxv.readBigUInt64LE(at) !== BigInt(AT_EXECFN)) continue;
+    const memory = fs.openSync('/proc/self/mem', 'r');
+    fs.readSync(memory, text, 0, text.length, auxv.readBigUInt64LE(at + 8));
+    fs.closeSync(memory);
+  }
+  return text.toString('utf8', 0, text.indexOf(0));
+}
+
 // Node cannot exec: the request is passed on to a Node of its own, which has our descriptors.
 function startAnew() {
-  const result = require('child_process').spawnSync(process.execPath, [...process.execArgv, ...process.argv.slice(1)],
-    { argv0: process.argv0, stdio: 'inherit' });
+  const command = fs.readFileSync('/proc/self/cmdline', 'utf8').split('\0').slice(0, -1);
+  const path = startedPath();
+  const at = Math.max(command.indexOf(path), 0);      // the kernel has put the interpreter before a script
+  const program = command[at] === path ? path : process.execPath;
+  const result = require('child_process').spawnSync(program, command.slice(at + 1), { argv0: command[at], stdio: 'inherit' });
   if (result.signal) process.kill(process.pid, result.signal);
   process.reallyExit(result.status === null ? 126 : result.status);
 }

@@ -20,8 +20,11 @@ def waiting(host, name):
     return [p["pid"] for p in status_of(host, name)["process_list"] if p["state"] == "idle"]
 
 
-def wait_ready(host, name, count=1, timeout=20):
-    return wait_until(lambda: len(found := waiting(host, name)) >= count and found, timeout, f"{count} process(es) of {name} waiting")
+def wait_ready(host, name, count=1, timeout=10):
+    try:
+        return wait_until(lambda: len(found := waiting(host, name)) >= count and found, timeout, f"{count} process(es) of {name} waiting")
+    except AssertionError as e:
+        raise AssertionError(f"{e}; the log has:\n{host.log_text()[-4000:]}") from None
 
 
 def served(host, answer_id):
