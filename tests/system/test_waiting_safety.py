@@ -260,3 +260,48 @@ def test_a_module_beside_the_script_hides_one_that_was_loaded(make_host, way):
     (site.host.folder / "handlers" / "own.py").write_text("VALUE = 'nearer'\n")
     assert site.ask() == "one nearer not loaded"
     assert site.ask_ready() == "one nearer not loaded"
+
+
+# --- scripts that their interpreter reads only when the request is there
+
+READ_LATE = {
+    "sh": "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n'\necho WORD\n",
+    "bash": "#!/bin/bash\nprintf 'Content-Type: text/plain\\n\\n'\necho WORD\n",
+    "php": "#!/usr/bin/php-cgi\n<?php header('Content-Type: text/plain'); echo 'WORD';\n",
+}
+
+
+@each_way
+@each_change
+@pytest.mark.parametrize("language", READ_LATE)
+def test_a_changed_script_is_read_anew(make_host, language, way, change):
+    host = make_host({"late": {"script": READ_LATE[language].replace("WORD", "one"), "process": way, "workers": {"spare": 3}}})
+    file = host.folder / "handlers" / "late"
+    for word in ("two", "six", "ten"):
+        for _ in range(4):
+            spares.wait_ready(host, "late")
+            before = host.request("/late/x").text.strip()
+        change(file, READ_LATE[language].replace("WORD", word))
+        assert before != word
+        assert [host.request("/late/x").text.strip() for _ in range(4)] == [word] * 4
+    assert host.log(event="request", handler="late", start="forked" if way == "zygote" else "parked")
+
+
+PHP_INCLUDES = """#!/usr/bin/php-cgi
+<?php header("Content-Type: text/plain"); include "part.php"; echo opcache_get_status()["opcache_statistics"]["hits"] > 0 ? " kept" : " compiled";
+"""
+
+
+@each_change
+def test_children_of_a_php_zygote_share_what_is_compiled_and_see_changes(make_host, change):
+    host = make_host({"late": {"script": PHP_INCLUDES, "process": "zygote"}})
+    part = host.folder / "handlers" / "part.php"
+
+    def ask():
+        spares.wait_ready(host, "late")
+        return host.request("/late/x").text.strip()
+    part.write_text("<?php echo 'one';")
+    assert ask().startswith("one")
+    wait_until(lambda: ask() == "one kept", 20)         # opcache keeps nothing that is not older than 2 s
+    change(part, "<?php echo 'two';")
+    assert ask().startswith("two")
