@@ -140,6 +140,7 @@ class Site:
 
     def __init__(self, make_host, language, way, preload=None):
         self.language = LANGUAGES[language]
+        self.asked = 0
         self.host = make_host({}, start=False)
         self.lib = self.host.folder / "lib"
         self.script_file = self.host.folder / "handlers" / "own-script"
@@ -164,15 +165,21 @@ class Site:
     def ask(self):
         """What the script says, and how it was started."""
         answer = self.host.request("/own/x")
+        self.asked += 1
         assert answer.status == 200, (answer, self.host.log_text()[-3000:])
         return answer.text.strip()
 
     def ask_ready(self):
-        spares.wait_ready(self.host, "own")
-        return self.ask()
+        """The same of a process that has waited; one that is just being replaced leaves the request to another."""
+        def asked():
+            spares.wait_ready(self.host, "own")
+            said = self.ask()
+            return self.last_start() != "cold" and said
+        return wait_until(asked)
 
     def last_start(self):
-        return self.host.log(event="request", handler="own")[-1]["start"]
+        lines = wait_until(lambda: len(found := self.host.log(event="request", handler="own")) == self.asked and found)
+        return lines[-1]["start"]
 
 
 def in_place(file, text):
@@ -221,6 +228,16 @@ def test_a_changed_script_is_what_the_next_request_gets(make_host, language, way
         change(site.script_file, site.text(word))
         assert site.ask().startswith(word)
     wait_until(lambda: site.ask_ready() == "ten one loaded", 20)
+
+
+@each_case
+def test_what_another_script_had_loaded_is_forgotten(make_host, language, way):
+    site = Site(make_host, language, way, preload="auto")
+    wait_until(lambda: site.ask_ready() == "one one loaded", 20)
+    by_rename(site.script_file, site.text("two"))
+    assert site.ask() == "two one not loaded"           # started for it
+    assert site.ask_ready() == "two one not loaded"
+    assert site.last_start() != "cold"
 
 
 @each_case
