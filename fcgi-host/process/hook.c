@@ -23,25 +23,28 @@ struct hook {
 	const char *name, *separator;   /* put before the handler's own value; separator NULL: in its place */
 	const char *value;
 	bool is_zygote_only;
+	bool is_last;                   /* put behind the handler's own value instead */
 };
 
 static const struct hook hooks[] = {
-	{ HOOK_PROGRAM, "LD_PRELOAD", ":", "{}/fcgi-host-park.so", false },
-	{ HOOK_PHP, "LD_PRELOAD", ":", "{}/fcgi-host-park.so", false },
+	{ HOOK_PROGRAM, "LD_PRELOAD", ":", "{}/fcgi-host-park.so", false, false },
+	{ HOOK_PHP, "LD_PRELOAD", ":", "{}/fcgi-host-park.so", false, false },
 	/* It waits where php-cgi asks for the page: its own start is over then. */
-	{ HOOK_PHP, "FCGI_HOST_AT", NULL, "getenv:SCRIPT_FILENAME", false },
-	{ HOOK_PHP, "GATEWAY_INTERFACE", NULL, "CGI/1.1", false },
-	{ HOOK_PHP, "REDIRECT_STATUS", NULL, "200", false },
-	{ HOOK_PYTHON, "PYTHONPATH", ":", "{}/python", false },
-	{ HOOK_PERL, "PERL5OPT", " ", "-I{}/perl -MFCGIHost::Wait", false },
-	{ HOOK_RUBY, "RUBYOPT", " ", "-r{}/ruby/fcgi_host_wait.rb", false },
-	{ HOOK_NODE, "NODE_OPTIONS", " ", "--require {}/node/fcgi-host-wait.js", false },
-	{ HOOK_PYTHON, "LD_PRELOAD", ":", "{}/fcgi-host-park.so", true },
-	{ HOOK_PYTHON, "FCGI_HOST_AT", NULL, "fork", true },
-	{ HOOK_PERL, "LD_PRELOAD", ":", "{}/fcgi-host-park.so", true },
-	{ HOOK_PERL, "FCGI_HOST_AT", NULL, "fork", true },
-	{ HOOK_RUBY, "LD_PRELOAD", ":", "{}/fcgi-host-park.so", true },
-	{ HOOK_RUBY, "FCGI_HOST_AT", NULL, "fork", true },
+	{ HOOK_PHP, "FCGI_HOST_AT", NULL, "getenv:SCRIPT_FILENAME", false, false },
+	{ HOOK_PHP, "GATEWAY_INTERFACE", NULL, "CGI/1.1", false, false },
+	{ HOOK_PHP, "REDIRECT_STATUS", NULL, "200", false, false },
+	/* Children share what opcache has compiled.  An empty name is PHP's usual folder. */
+	{ HOOK_PHP, "PHP_INI_SCAN_DIR", ":", "{}/php", true, true },
+	{ HOOK_PYTHON, "PYTHONPATH", ":", "{}/python", false, false },
+	{ HOOK_PERL, "PERL5OPT", " ", "-I{}/perl -MFCGIHost::Wait", false, false },
+	{ HOOK_RUBY, "RUBYOPT", " ", "-r{}/ruby/fcgi_host_wait.rb", false, false },
+	{ HOOK_NODE, "NODE_OPTIONS", " ", "--require {}/node/fcgi-host-wait.js", false, false },
+	{ HOOK_PYTHON, "LD_PRELOAD", ":", "{}/fcgi-host-park.so", true, false },
+	{ HOOK_PYTHON, "FCGI_HOST_AT", NULL, "fork", true, false },
+	{ HOOK_PERL, "LD_PRELOAD", ":", "{}/fcgi-host-park.so", true, false },
+	{ HOOK_PERL, "FCGI_HOST_AT", NULL, "fork", true, false },
+	{ HOOK_RUBY, "LD_PRELOAD", ":", "{}/fcgi-host-park.so", true, false },
+	{ HOOK_RUBY, "FCGI_HOST_AT", NULL, "fork", true, false },
 };
 
 struct lines {
@@ -97,15 +100,27 @@ static char *with_folder(const char *value)
 	return asprintf(&text, "%.*s%s%s", (int)(mark - value), value, hook_folder(), mark + 2) < 0 ? NULL : text;
 }
 
+static char *put_together(const struct hook *hook, const char *own, const char *ours)
+{
+	char *text = NULL;
+	int len;
+
+	if (hook->is_last)
+		len = asprintf(&text, "%s=%s%s%s", hook->name, own == NULL ? "" : own, hook->separator, ours);
+	else if (own != NULL)
+		len = asprintf(&text, "%s=%s%s%s", hook->name, ours, hook->separator, own);
+	else
+		len = asprintf(&text, "%s=%s", hook->name, ours);
+	return len < 0 ? NULL : text;
+}
+
 static void add_hook(struct lines *lines, const struct program *program, const struct hook *hook)
 {
 	const char *own = hook->separator == NULL ? NULL : own_value(program, hook->name);
-	char *value = with_folder(hook->value), *text = NULL;
+	char *value = with_folder(hook->value);
 
-	if (value != NULL && asprintf(&text, "%s=%s%s%s", hook->name, value, own == NULL ? "" : hook->separator, own == NULL ? "" : own) < 0)
-		text = NULL;
+	add(lines, value == NULL ? NULL : put_together(hook, own, value));
 	free(value);
-	add(lines, text);
 }
 
 static void add_number(struct lines *lines, const char *name, uint64_t number)

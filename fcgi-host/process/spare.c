@@ -86,7 +86,7 @@ static void on_message(void *ctx, char type, struct slice payload)
 		err_set(&spare->refusal, "%.*s", (int)(payload.len < 500 ? payload.len : 500), payload.ptr);
 		spare_end(spare);
 	} else if (type == 'M' && spare->state == SPARE_TAKEN) {
-		spare->on_modules(spare->set, payload);
+		spare->on_modules(spare, payload);
 	}
 }
 

@@ -47,7 +47,7 @@ struct spare {
 	/* on_change: READY or GONE, from anywhere, so defer.  on_modules: what it loaded for its
 	 * request, "NAME\0"…  Both are the set's; on_change of one that is taken never comes. */
 	void (*on_change)(struct spare *spare);
-	void (*on_modules)(void *set, struct slice names);
+	void (*on_modules)(struct spare *spare, struct slice names);
 	void *set;
 	bool is_dropped;                /* the set's: it was told to go, and is not at fault */
 	bool is_due;                    /* the set's: a younger one is to take its place */

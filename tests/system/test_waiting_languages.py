@@ -108,7 +108,7 @@ PERL = WITNESSES / "witness.pl"
 PERL_DRESSES = {
     "env finds it": {"line": "#!/usr/bin/env perl"},
     "an option": {"line": "#!/usr/bin/perl -w"},
-    "options that forbid the hook": {"line": "#!/usr/bin/perl -T"},
+    "options that forbid the hook": {"line": "#!/usr/bin/perl -t"},
     "a command": {"directory": "handlers", "command": ["/usr/bin/perl", "-I/nowhere", "SCRIPT", "an argument"]},
     "its own variables": {"env": {"PERL5OPT": "-Mstrict -w", "PERL5LIB": "/nowhere", "LC_ALL": "C.UTF-8"}},
     "limits": {"limits": {"files": 64, "cpu": "20s"}},

@@ -10,7 +10,8 @@ import posix
 import sys
 import time
 
-_STARTED_NS = time.time_ns()
+# Files bear a time that may be a few ms behind.
+_STARTED_NS = time.time_ns() - 20000000
 
 # What has had its effect when Python has started; where a request has others, it gets a Python that was started with them.
 _STEERING = ("HOME", "LANG", "LANGUAGE", "TZ")
@@ -40,19 +41,20 @@ def _script_folder():
     return os.path.dirname(os.path.abspath(script))
 
 
-def _load(names):
-    """Imports them; one that cannot be imported is the script's own affair."""
+def _load(names, are_learnt):
+    """Imports them.  One that cannot be imported is named in the log, where the operator has asked for it."""
     for name in names:
         try:
             __import__(name)
-        except BaseException:
-            pass
+        except BaseException as e:
+            if not are_learnt:
+                print(f"fcgi-host: preload: {name}: {type(e).__name__}: {e}".splitlines()[0], file=sys.stderr, flush=True)
 
 
-def _hides_own(loaded):
+def _hides_own(folder, loaded):
     """Does the script's folder have a module of the name of one of these?  A usual start would load that one."""
     try:
-        own = {entry.split(".", 1)[0] for entry in os.listdir(_script_folder())}
+        own = {entry.split(".", 1)[0] for entry in os.listdir(folder)}
     except OSError:
         return True
     return any(name.split(".", 1)[0] in own for name in loaded)
@@ -262,11 +264,12 @@ def _run():
     posix.set_inheritable(control, False)
 
     before = set(sys.modules)
-    files = {}
+    loaded, files, folder = [], {}, _script_folder()
+    folder_state = _state(folder)
     if options.get("PRELOAD"):
-        _load(options["PRELOAD"].split(":"))
+        _load(options["PRELOAD"].split(":"), "LEARN" in options)
         loaded = [name for name in sys.modules if name not in before]
-        if _hides_own(loaded):
+        if _hides_own(folder, loaded):
             posix.set_inheritable(control, True)
             start = _pairs(_strings("environ"))
             del start[b"FCGI_HOST_PRELOAD"]
@@ -279,6 +282,8 @@ def _run():
     environment = _wait(control, is_zygote)
     is_fit = _set_environment(environment)
     if not is_fit or any(state is None or _state(path) != state for path, state in files.items()):
+        _start_anew(environment)
+    if loaded and _state(folder) != folder_state and _hides_own(folder, loaded):
         _start_anew(environment)
     if "LEARN" in options:
         _learn(control, before)

@@ -69,10 +69,38 @@ sub load {
 	}
 }
 
-sub state { join " ", (stat $_[0])[0, 1, 7, 9, 10] }
+# Perl's own stat() has whole seconds only, and a module for more would be seen.
+sub number_of_statx {
+	my %numbers = (3 => 383, 21 => 383, 22 => 379, 40 => 397, 62 => 332, 183 => 291, 243 => 291, 258 => 291);
+	open(my $exe, "<:raw", "/proc/self/exe") or return;
+	sysread($exe, my $head, 20) == 20 or return;
+	return $numbers{unpack "x18 S", $head};
+}
 
-# perl has only whole seconds: what changed in the second of our start, or later, may have changed after it was read.
-sub is_unsure { ((stat $_[0])[10] // $^T) >= $^T }
+my ($statx, $started);
+
+# Changed when, in seconds and nanoseconds, and all that tells whether it is the same.
+sub details {
+	my ($path) = @_;
+	my $room = "\0" x 256;
+	# At most its name, AT_FDCWD, no flags, the basic fields.
+	if ($statx && syscall($statx, -100, "$path", 0, 0x7ff, $room) == 0) {
+		my @is = unpack "x32 Q Q x48 q L x4 q L x12 L L", $room;
+		return ($is[2] + $is[3] / 1e9, "@is");
+	}
+	my @is = stat $path or return;
+	return ($is[10] + 1, "@is[0, 1, 7, 9, 10]");
+}
+
+sub state { (details($_[0]))[1] // "" }
+
+sub prepare_states {
+	$statx = number_of_statx();
+	# Our own entry in /proc is as old as we are.  Files bear a time that may be a few ms behind.
+	$started = ((details("/proc/$$"))[0] // $^T) - 0.02;
+}
+
+sub is_unsure { ((details($_[0]))[0] // $started) >= $started }
 
 # --- messages
 
@@ -161,7 +189,7 @@ sub become_zygote {
 # Would the script have got another module of this name, from its own folder?
 sub is_hidden { -e script_folder() . $_[0] }
 
-# Returns the files that were loaded.
+# Returns the names and files that were loaded.
 sub prepare {
 	my ($option, $start, $fd) = @_;
 	my %before = %INC;
@@ -174,15 +202,17 @@ sub prepare {
 		fcntl $control, 2, 0;        # F_SETFD
 		start_anew();
 	}
-	return grep { !ref } map { $INC{$_} } @loaded;
+	return map { $_ => $INC{$_} } grep { !ref $INC{$_} } @loaded;
 }
 
 sub hand_over {
-	my ($control, $is_forked, @files) = @_;
+	my ($control, $is_forked, %loaded) = @_;
+	my @files = values %loaded;
 	my %state = map { $_ => state($_) } @files;
 	my $is_unsure = grep { is_unsure($_) } @files;
 	my $is_fit = set_environment(wait_for_environment($control, $is_forked));
 	start_anew() if !$is_fit || !is_script_the_same() || $is_unsure || grep { state($_) ne $state{$_} } @files;
+	start_anew() if grep { is_hidden($_) } keys %loaded;
 	$^T = time;
 }
 
@@ -191,16 +221,17 @@ sub run {
 	my %option = take_back_hook();
 	my $fd = $option{ZYGOTE} // $option{PARK};
 	return unless defined $fd;
+	prepare_states();
 	my %known = (modules => {%INC}, path => [@INC]);
-	my @files = prepare(\%option, \%start, $fd);
+	my %loaded = prepare(\%option, \%start, $fd);
 
 	if (defined $option{ZYGOTE}) {
-		become_zygote(@files);
+		become_zygote(values %loaded);
 		srand;
 	}
 	open(my $control, "+<&=", $fd) or exit 0;
 	fcntl $control, 2, 1;                # F_SETFD, FD_CLOEXEC
-	hand_over($control, defined $option{ZYGOTE}, @files);
+	hand_over($control, defined $option{ZYGOTE}, %loaded);
 	if ($option{LEARN}) {
 		@known{"pid", "socket"} = ($$, (stat $control)[1]);
 		# Compiled first, so it runs last.

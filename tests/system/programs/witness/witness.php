@@ -9,8 +9,9 @@ unset($_SERVER["REQUEST_TIME"], $_SERVER["REQUEST_TIME_FLOAT"]);
 show("server", $_SERVER);
 show("environment", getenv(), $_ENV);
 show("request", $_GET, $_POST, $_COOKIE, $_FILES, $_REQUEST, $argv ?? null, $argc ?? null);
-show("files", get_included_files(), __FILE__, getcwd(), php_ini_loaded_file(), php_ini_scanned_files(), get_include_path());
-show("settings", ini_get_all(null, false));
+show("files", get_included_files(), __FILE__, getcwd(), php_ini_loaded_file(), preg_replace("/,?\\n\\S*fcgi-host.ini/", "", php_ini_scanned_files()), get_include_path());
+// The one setting of a zygote's own: see handlers/shims/README.md.
+show("settings", array_diff_key(ini_get_all(null, false), ["opcache.revalidate_freq" => 0]));
 show("extensions", get_loaded_extensions(), get_loaded_extensions(true));
 show("names", array_keys(get_defined_functions()["user"]), get_declared_classes(), array_keys(get_defined_vars()));
 show("constants", array_diff_key(get_defined_constants(), ["NAN" => 0, "INF" => 0]));
