@@ -236,6 +236,8 @@ static void wait_here(void)
 	forget_start();
 	if (park.is_zygote)
 		park.control = park_zygote(park.control, park.cpu_s, park.fork);
+	if (park.is_zygote)
+		park_rehearse(true);
 	wait_for_request(program);
 	errno = errno_then;
 }
@@ -274,6 +276,7 @@ EXPORTED pid_t fork(void)
 		park_files_note_list(files);
 		park_message_prepare();
 		int control = park_zygote(park.control, park.cpu_s, park.fork);
+		park_rehearse(false);
 		dup3(control, park.control, O_CLOEXEC);
 		close(control);
 		return 0;
