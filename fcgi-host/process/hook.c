@@ -53,13 +53,6 @@ struct lines {
 	bool is_short;                  /* of memory */
 };
 
-const char *hook_folder(void)
-{
-	const char *folder = getenv("FCGI_HOST_SHIMS");
-
-	return folder != NULL && folder[0] == '/' ? folder : SHIM_DIR;
-}
-
 bool hook_name_is_module(const char *name, size_t len)
 {
 	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-";
@@ -183,11 +176,12 @@ int hook_control_number(const struct program *program)
 }
 
 /* A library that the loader does not find is left out, and the program runs. */
-static int check_folder(enum runtime_hook hook, struct err *why)
+static int check_folder(struct err *why)
 {
 	char path[PATH_MAX];
 
-	if (strpbrk(hook_folder(), " \t\n:") != NULL && hook != HOOK_PHP && hook != HOOK_PROGRAM)
+	/* All of these variables are lists. */
+	if (strpbrk(hook_folder(), " \t\n:") != NULL)
 		return err_set(why, "the folder of the shims, %s, has blanks or a colon in its path", hook_folder());
 	snprintf(path, sizeof(path), "%s/fcgi-host-park.so", hook_folder());
 	return access(path, R_OK) == 0 ? 0 : err_set_errno(why, errno, "%s", path);
@@ -227,7 +221,7 @@ int hook_environ(const struct program *program, enum spawn_ahead ahead, const ch
 	while (lines.count > 0)
 		free(lines.text[--lines.count]);
 	lines.is_short = false;
-	if (runtime_find(program->argv, own_value(program, "PATH"), &found, why) != 0 || check_folder(found.hook, why) != 0)
+	if (runtime_find(program->argv, own_value(program, "PATH"), &found, why) != 0 || check_folder(why) != 0)
 		return -1;
 	if (ahead == SPAWN_ZYGOTE && found.runtime->no_fork != NULL)
 		return err_set(why, "%s cannot be forked ahead: %s", found.executable, found.runtime->no_fork);
@@ -251,6 +245,6 @@ void hook_reason(const struct handler_config *handler, struct err *out)
 {
 	struct runtime_found found;
 
-	if (runtime_of_handler(handler, handler->process, &found, out) == 0 && check_folder(found.hook, out) == 0)
+	if (runtime_of_handler(handler, handler->process, &found, out) == 0 && check_folder(out) == 0)
 		err_set(out, "the spawner found no way to make it wait");
 }
