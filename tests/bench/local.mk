@@ -1,5 +1,5 @@
 # What the benchmarks measure with; see README.md here.
-EXTRA_DIST += %D%/README.md %D%/web_bench.py %D%/web_servers.py %D%/pool_bench.py %D%/compare_bench.py
+EXTRA_DIST += %D%/README.md %D%/web_bench.py %D%/web_servers.py %D%/pool_bench.py %D%/compare_bench.py %D%/wait_bench.py
 check_PROGRAMS += %D%/bench_hello %D%/raw_loop %D%/spawn_bench %D%/body_bench %D%/fastcgi_answer
 
 tests_bench_bench_hello_SOURCES = %D%/bench_hello.c

@@ -17,3 +17,7 @@ EXTRA_DIST += %D%/test_migration.py
 EXTRA_DIST += %D%/test_front_ends.py
 EXTRA_DIST += %D%/test_suites.py %D%/test_suite_programs.py
 EXTRA_DIST += %D%/test_compare.py
+EXTRA_DIST += %D%/test_waiting.py
+EXTRA_DIST += %D%/test_waiting_languages.py %D%/test_waiting_safety.py %D%/test_waiting_installed.py %D%/test_waiting_scripts.py %D%/lib/spares.py %D%/programs/witness/witness.py %D%/programs/witness/process.sh \
+	%D%/programs/witness/witness.c %D%/programs/witness/witness.js %D%/programs/witness/witness.php %D%/programs/witness/witness.pl \
+	%D%/programs/witness/witness.rb %D%/programs/witness/witness.sh
