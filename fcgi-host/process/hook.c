@@ -3,6 +3,7 @@
 #include "config/runtime.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,11 +116,11 @@ static void add_hook(struct lines *lines, const struct program *program, const s
 	free(value);
 }
 
-static void add_number(struct lines *lines, const char *name, int number)
+static void add_number(struct lines *lines, const char *name, uint64_t number)
 {
 	char *text = NULL;
 
-	add(lines, asprintf(&text, "%s=%d", name, number) < 0 ? NULL : text);
+	add(lines, asprintf(&text, "%s=%" PRIu64, name, number) < 0 ? NULL : text);
 }
 
 /* The library puts the request's variables in the place of these, so that what /proc
@@ -224,7 +225,9 @@ int hook_environ(const struct program *program, enum spawn_ahead ahead, const ch
 		return -1;
 	if (ahead == SPAWN_ZYGOTE && found.runtime->no_fork != NULL)
 		return err_set(why, "%s cannot be forked ahead: %s", found.executable, found.runtime->no_fork);
-	add_number(&lines, ahead == SPAWN_ZYGOTE ? "FCGI_HOST_ZYGOTE" : "FCGI_HOST_PARK", hook_control_number(program));
+	add_number(&lines, ahead == SPAWN_ZYGOTE ? "FCGI_HOST_ZYGOTE" : "FCGI_HOST_PARK", (uint64_t)hook_control_number(program));
+	if (ahead == SPAWN_ZYGOTE && program->limits.cpu_s > 0)
+		add_number(&lines, "FCGI_HOST_CPU", program->limits.cpu_s);
 	if (found.hook == HOOK_PROGRAM || found.hook == HOOK_PHP)
 		add_room(&lines);
 	if (program->is_learning)

@@ -34,6 +34,7 @@ struct spare {
 	const struct handler_config *handler;
 	uint32_t generation;
 	bool is_forked;                 /* by a zygote */
+	bool has_said_ready;            /* itself */
 	struct process process;
 	int fds[3];                     /* our ends of its stdin, stdout and stderr; a taker sets those it takes to -1 */
 	struct shim_link link;
@@ -65,6 +66,10 @@ struct spare_how {
 
 /* NULL with err.  on_change, on_modules and set are for the caller to fill in at once. */
 struct spare *spare_new(const struct spare_how *how, struct err *err);
+
+/* It is gone, and was handed a request: it never took that.  A socket knows whether
+ * all that was sent was read. */
+bool spare_has_left_request(struct spare *spare);
 
 /* A request waits for it. */
 void spare_hurry(struct spare *spare);

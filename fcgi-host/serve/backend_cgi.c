@@ -83,11 +83,17 @@ static bool has_failed(const struct cgi *cgi)
 	return WIFSIGNALED(wait_status) || (is_function(cgi) && WEXITSTATUS(wait_status) != 0);
 }
 
+/* It closed stdout and goes on: whatever becomes of it, that was the answer. */
+static bool goes_on(const struct cgi *cgi)
+{
+	return cgi->process->pid > 0 && !process_is_exiting(cgi->process->pid);
+}
+
 static void on_exit_time(void *ctx)
 {
 	struct cgi *cgi = ctx;
 
-	if (cgi->process->pid > 0 && !process_is_exiting(cgi->process->pid))
+	if (goes_on(cgi))
 		end_output(cgi, false);
 	else
 		timer_set(cgi->exit_timer, EXIT_WAIT_MS);
@@ -103,6 +109,12 @@ static void on_output_eof(struct cgi *cgi)
 	}
 	if (is_function(cgi))
 		return;
+	/* One that has waited may close it before a runtime's long end.  That most others
+	 * do not is not worth a look at each of them. */
+	if (cgi->spare != NULL && goes_on(cgi)) {
+		end_output(cgi, false);
+		return;
+	}
 	cgi->exit_timer = timer_new(cgi->request->host->loop, on_exit_time, cgi);
 	if (cgi->exit_timer != NULL)
 		timer_set(cgi->exit_timer, EXIT_WAIT_MS);
@@ -289,8 +301,11 @@ static bool begin_again(struct cgi *cgi)
 {
 	struct request *request = cgi->request;
 
-	if (cgi->spare == NULL || cgi->process->was_handed_over || cgi->taken_bytes > 0 || request->state == REQUEST_ENDING)
+	if (cgi->spare == NULL || cgi->taken_bytes > 0 || cgi->has_ended_output || request->state == REQUEST_ENDING)
 		return false;
+	if (cgi->process->was_handed_over && !spare_has_left_request(cgi->spare))
+		return false;
+	timer_free(&cgi->exit_timer);
 	close_end(&cgi->in_fd, &cgi->in_watch);
 	close_end(&cgi->out_fd, &cgi->out_watch);
 	close_end(&cgi->err_fd, &cgi->err_watch);

@@ -37,6 +37,7 @@ static struct {
 	char *room;             /* where the kernel has put the environment, and reads it for /proc/PID/environ */
 	size_t room_size;
 	int64_t start_ns;
+	unsigned long cpu_s;    /* that each child of a zygote may use */
 	char *(*getenv)(const char *);
 	pid_t (*fork)(void);
 } park = {.control = -1};
@@ -93,7 +94,7 @@ static void choose_place(const char *at)
 __attribute__((constructor)) static void on_load(void)
 {
 	const char *parked = started_with("FCGI_HOST_PARK"), *zygote = started_with("FCGI_HOST_ZYGOTE");
-	const char *control = zygote ? zygote : parked;
+	const char *control = zygote ? zygote : parked, *cpu = started_with("FCGI_HOST_CPU");
 	struct timespec now;
 
 	/* Looked up now: dlsym() must not be called in a child of a program with threads. */
@@ -108,6 +109,7 @@ __attribute__((constructor)) static void on_load(void)
 	note_room();
 	park.control = atoi(control);
 	park.is_zygote = zygote != NULL;
+	park.cpu_s = cpu ? strtoul(cpu, NULL, 10) : 0;
 	choose_place(started_with("FCGI_HOST_AT"));
 }
 
@@ -233,7 +235,7 @@ static void wait_here(void)
 	park_message_prepare();
 	forget_start();
 	if (park.is_zygote)
-		park.control = park_zygote(park.control, park.fork);
+		park.control = park_zygote(park.control, park.cpu_s, park.fork);
 	wait_for_request(program);
 	errno = errno_then;
 }
@@ -271,7 +273,7 @@ EXPORTED pid_t fork(void)
 		park_files_note(program_path(), park.start_ns);
 		park_files_note_list(files);
 		park_message_prepare();
-		int control = park_zygote(park.control, park.fork);
+		int control = park_zygote(park.control, park.cpu_s, park.fork);
 		dup3(control, park.control, O_CLOEXEC);
 		close(control);
 		return 0;

@@ -51,8 +51,9 @@ const char *park_files_changed(void);
 
 /* The fork server: says R, forks a child per K, and never returns in this process.
  * In a child it returns the descriptor of the child's own control: 0, 1 and 2 are the request's, `control` is closed,
- * and page faults are behind it.  `fork_child` is libc's fork(). */
-int park_zygote(int control, pid_t (*fork_child)(void));
+ * and page faults are behind it; each may use `cpu_s` seconds of processor time (0: as many as the zygote).
+ * `fork_child` is libc's fork(). */
+int park_zygote(int control, unsigned long cpu_s, pid_t (*fork_child)(void));
 
 /* --- park_rehearse.c */
 

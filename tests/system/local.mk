@@ -15,6 +15,6 @@ EXTRA_DIST += \
 EXTRA_DIST += %D%/test_cluster.py %D%/test_retries.py %D%/test_shortages.py
 EXTRA_DIST += %D%/test_migration.py
 EXTRA_DIST += %D%/test_front_ends.py
-EXTRA_DIST += %D%/test_waiting_languages.py %D%/test_waiting_safety.py %D%/test_waiting_installed.py %D%/test_waiting_scripts.py %D%/lib/spares.py %D%/programs/witness/witness.py %D%/programs/witness/process.sh \
+EXTRA_DIST += %D%/test_waiting.py %D%/test_waiting_languages.py %D%/test_waiting_safety.py %D%/test_waiting_installed.py %D%/test_waiting_scripts.py %D%/lib/spares.py %D%/programs/witness/witness.py %D%/programs/witness/process.sh \
 	%D%/programs/witness/witness.c %D%/programs/witness/witness.js %D%/programs/witness/witness.php %D%/programs/witness/witness.pl \
 	%D%/programs/witness/witness.rb %D%/programs/witness/witness.sh

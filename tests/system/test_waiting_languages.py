@@ -45,7 +45,7 @@ def ask(host, name, query="", body=b"the body\n", **variables):
     for own, usual in ((line["id"], "ID"), (f"/{name}", "/cold")):
         text = text.replace(str(own), usual)
     text = re.sub(r"\b0x[0-9a-f]{6,}\b", "ADDRESS", text)
-    return line["start"], text, [re.sub(r"\b0x[0-9a-f]{6,}\b", "ADDRESS", s) for s in stderr], line["exit"], line["signal"]
+    return line.get("start", "cold"), text, [re.sub(r"\b0x[0-9a-f]{6,}\b", "ADDRESS", s) for s in stderr], line["exit"], line["signal"]
 
 
 def compare(host, way, query="", lost=None, **more):

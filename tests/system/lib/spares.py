@@ -4,11 +4,20 @@ import json
 from .wait import wait_until
 
 
+def status_of(host, name):
+    """What the host says of a handler."""
+    status = json.loads(host.command("status", "-c", str(host.config), "--json").stdout)
+    return next((h for h in status["handlers"] if h["name"] == name), None)
+
+
+def zygotes(host, name):
+    """Pids of its processes that fork others."""
+    return [p["pid"] for p in status_of(host, name)["process_list"] if p["state"] == "zygote"]
+
+
 def waiting(host, name):
     """Pids of a handler's processes that are ready for a request."""
-    status = json.loads(host.command("status", "-c", str(host.config), "--json").stdout)
-    found = next((h for h in status["handlers"] if h["name"] == name), None)
-    return [p["pid"] for p in found["process_list"] if p["state"] == "idle"]
+    return [p["pid"] for p in status_of(host, name)["process_list"] if p["state"] == "idle"]
 
 
 def wait_ready(host, name, count=1, timeout=10):
