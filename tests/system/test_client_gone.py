@@ -9,11 +9,11 @@ from lib import proc, wire
 from lib.handlers import COUNT, HELLO, DIGEST, python
 from lib.wait import stays, wait_until
 
+EVERY_PROCESS = True
+
 # Ignores PIPE and goes on for ever: only being ended stops the file from growing.
 FOREVER = python("""
 import signal
-
-EVERY_PROCESS = True
 signal.signal(signal.SIGPIPE, signal.SIG_IGN)
 out.write(b'Content-Type: text/plain\\n\\n')
 while True:

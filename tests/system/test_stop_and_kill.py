@@ -131,6 +131,7 @@ def test_stop_with_a_handler_that_ignores_term(make_host):
     assert "KILL" in host.log_text() or "killed" in host.log_text(), "the log says what was killed"
 
 
+@pytest.mark.per_request
 def test_stop_ends_idle_workers(make_host, fastcgi_program):
     host = make_host({"w": worker(fastcgi_program, workers={"min": 3, "max": 3})})
     wait_until(lambda: len([p for p in host.children() if proc.exe(p) == str(fastcgi_program)]) == 3, 10)
