@@ -92,7 +92,7 @@ class Host:
                 keys = {"command": [f"handlers/{name}"], **keys}
             if self.cgi_process and "process" not in keys and "command" in keys and keys.get("protocol", "cgi") == "cgi":
                 keys["process"] = self.cgi_process
-            if keys.get("process") == "persistent" or "connect" in keys or (
+            if keys.get("process") in ("persistent", "parked", "zygote") or "connect" in keys or (
                     keys.get("protocol") == "fastcgi" and keys.get("process") != "per-request"):
                 self.has_workers = True
             table[name] = keys
