@@ -15,3 +15,4 @@ EXTRA_DIST += \
 EXTRA_DIST += %D%/test_cluster.py %D%/test_retries.py %D%/test_shortages.py
 EXTRA_DIST += %D%/test_migration.py
 EXTRA_DIST += %D%/test_front_ends.py
+EXTRA_DIST += %D%/test_documented_commands.py %D%/lib/waiting.py
