@@ -190,7 +190,8 @@ def test_processes_that_wait_and_the_one_that_forks_them(make_host):
 
     def two_wait():
         reading = ask()
-        return all(of(reading, n)["processes"]["idle"] == 2 for n in ("parked", "zygote")) and reading
+        return all(of(reading, n)["processes"]["idle"] == 2 and all(p["pid"] for p in of(reading, n)["process_list"])
+                   for n in ("parked", "zygote")) and reading
     check_counts(wait_until(two_wait, 20, "two that wait, each"))
     for _ in range(3):
         for path in ("/parked", "/zygote", "/cold"):
@@ -224,7 +225,7 @@ def test_a_waiting_process_that_dies_is_counted_once(make_host):
     ask = Asker(host)
 
     def idle():
-        return [p["pid"] for p in of(ask(), "parked")["process_list"] if p["state"] == "idle"]
+        return [p["pid"] for p in of(ask(), "parked")["process_list"] if p["state"] == "idle" and p["pid"]]
     (pid,) = wait_until(idle, 20, "one that waits")
     os.kill(pid, 9)
     wait_until(lambda: pid not in idle() and idle(), 20, "another")
