@@ -87,7 +87,6 @@ static const char *const start_names[STARTS_COUNT] = {
 
 static void put_times(struct log_line *line, const struct request *request)
 {
-	log_str(line, "start", start_names[request->start]);
 	put_span(line, "queue_ms", request->queued_ns, request->granted_ns);
 	put_span(line, "start_ms", request->granted_ns, request->started_ns);
 	put_span(line, "first_byte_ms", request->begun_ns, request->first_byte_ns);
@@ -110,6 +109,12 @@ static void put_usage(struct log_line *line, const struct request *request)
 		log_none(line, "rss_kib");
 		log_none(line, "faults");
 	}
+}
+
+/* Only of a handler whose processes wait, so that the other lines stay as they are. */
+static void put_start(struct log_line *line, const struct request *request)
+{
+	log_str(line, "start", start_names[request->start]);
 	if (request->has_usage && request->start > START_COLD) {
 		log_ms(line, "start_cpu_ms", request->start_usage.cpu_us * 1000);
 		log_u64(line, "start_faults", faults_of(&request->start_usage));
@@ -151,6 +156,8 @@ void request_log(const struct request *request)
 	put_usage(&line, request);
 	put_exit(&line, request);
 	log_str(&line, "reason", request->reason[0] == '\0' ? NULL : request->reason);
+	if (request->handler != NULL && config_is_waiting(request->handler))
+		put_start(&line, request);
 	log_end(&line);
 }
 

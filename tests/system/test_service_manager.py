@@ -12,7 +12,7 @@ import pytest
 from lib import paths, proc, wire
 from lib.handlers import HELLO, worker
 from lib.wait import wait_until
-from test_status import PARKED, ZYGOTE, of, status
+from test_status import PARKED, ZYGOTE, of, start_of, status
 
 root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can drop to another user")
 
@@ -213,7 +213,7 @@ def test_a_process_that_waits_has_the_priority_of_one_that_is_started_for_its_re
         assert nice_of(pid) == expected, name
     for name in ("parked", "zygote", "other", "cold"):
         assert host.request(f"/{name}").text.strip() == str(expected), name
-    starts = {e["handler"]: e["start"] for e in host.wait_log(event="request", count=4)}
+    starts = {e["handler"]: start_of(e) for e in host.wait_log(event="request", count=4)}
     assert starts == {"parked": "parked", "zygote": "forked", "other": "parked", "cold": "cold"}
 
 
@@ -236,7 +236,7 @@ def test_all_ways_of_running_work_with_what_the_unit_leaves(make_host, units, fa
         wait_until(lambda: idle_ones(host, name), 20, "one that waits")
     for name in (*ALL_WAYS, "w"):
         assert host.request(f"/{name}").status == 200, name
-    starts = {e["handler"]: e["start"] for e in host.wait_log(event="request", count=5)}
+    starts = {e["handler"]: start_of(e) for e in host.wait_log(event="request", count=5)}
     assert starts == {"cold": "cold", "parked": "parked", "zygote": "forked", "function": "cold", "w": None}
     reading = status(host)
     for process in of(reading, "parked")["process_list"] + of(reading, "w")["process_list"]:
