@@ -1,9 +1,12 @@
 """Each command line that README.md, CONTRIBUTING.md, doc/ and the manual pages show is run by a test, here or where it is said below."""
+import contextlib
+import http.server
 import json
 import os
 import re
 import shutil
 import subprocess
+import threading
 
 import pytest
 
@@ -19,6 +22,7 @@ CONTRIBUTING = (REPO / "CONTRIBUTING.md").read_text()
 CHECK = (REPO / "check").read_text()
 WORDS = [REPO / "README.md", REPO / "CONTRIBUTING.md", *sorted((REPO / "doc").glob("*.md"))]
 MANUALS = sorted(p for p in (REPO / "doc").iterdir() if re.search(r"\.[1-8]$", p.name))
+COMPARE = REPO / "doc" / "fcgi-host-compare.1"
 # What begins a command, in a line of text too.
 PROGRAMS = r"\./|/usr/|sudo |make\b|fcgi-host |curl |wget |systemctl |journalctl |apt|dpkg|kill |nginx |apachectl |a2en|php|spawn-fcgi |docker |doc/update-keys"
 # Files, which the tests of their page write where it says, and configurations, which test_readme.py gives to who reads them.
@@ -86,6 +90,8 @@ def test_no_command_line_is_left_out(page):
 def test_no_fenced_block_is_left_out(page):
     """A block of another language, or of none, may hold commands: it would need a test."""
     for language, text in re.findall(r"^```([^\n]*)\n(.*?)^```", page.read_text(), re.M | re.S):
+        if language == "" and text.startswith("$ fcgi-host compare "):
+            continue        # with what it says; test_every_command_about_compare
         assert language in CONFIGURATIONS | FILES.get(page.name, set()), f"no test runs this block of {language or 'no language'}:\n{text}"
         if language in ("sh", "perl"):
             assert text.startswith("#!"), f"commands, not a program:\n{text}"
@@ -122,6 +128,17 @@ def test_help_and_version(make_host):
 
 # --- the manual pages
 
+def run_all(commands, folder, environment):
+    """{command: what it said}"""
+    said = {}
+    for command in commands:
+        done = subprocess.run(["bash", "-eo", "pipefail", "-c", command], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=100)
+        assert done.returncode == 0 and done.stdout, f"$ {command}\n{done.stdout}{done.stderr}"
+        said[command] = done.stdout
+    return said
+
+
 def test_every_command_of_the_manual_pages(make_host):
     """In the order of the pages, with the file that the first example shows."""
     page = REPO / "doc" / "fcgi-host.8"
@@ -138,18 +155,60 @@ def test_every_command_of_the_manual_pages(make_host):
     program.write_text(f"#!/bin/sh\ncommand=$1; shift\nexec {host.program} \"$command\" -c {host.config} \"$@\"\n")
     program.chmod(0o755)
     environment = {**host.environ(), "PATH": f"{host.folder}/bin:/usr/bin:/bin"}
-    commands = [command for manual in MANUALS for command in manual_commands(manual)]
+    commands = [command for manual in MANUALS if manual != COMPARE for command in manual_commands(manual)]
     assert len(commands) >= 5 and {command.split()[0] for command in commands} == {"fcgi-host"}
-    said = {}
-    for command in commands:
-        done = subprocess.run(["bash", "-eo", "pipefail", "-c", command], cwd=host.folder, env=environment, stdin=subprocess.DEVNULL,
-                              capture_output=True, text=True, timeout=60)
-        assert done.returncode == 0 and done.stdout, f"$ {command}\n{done.stdout}{done.stderr}"
-        said[command] = done.stdout
+    said = run_all(commands, host.folder, environment)
     assert "hello\n" in said["fcgi-host call -c hello.yaml /hello"]
     (waiting,) = [json.loads(text) for command, text in said.items() if "jq" in command]
     assert waiting == {"name": "hello", "waiting": 0}
     wait_until(lambda: len(host.log(event="request")) == sum(" call " in command for command in commands), 10)
+
+
+@contextlib.contextmanager
+def server_of(text):
+    """An HTTP server with one answer; its port."""
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Type", "text/plain")
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text)
+
+        def log_message(self, *_):
+            pass
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.mark.limit(300)
+@pytest.mark.skipif(not COMPARE.exists(), reason="compare has no page here")
+def test_every_command_about_compare(make_host, fastcgi_program):
+    """Those of README and of its page, with fewer requests."""
+    commands = re.findall(r"^\$ (fcgi-host compare .*)$", "".join(re.findall(r"^```\n(.*?)^```", README, re.M | re.S)), re.M) + manual_commands(COMPARE)
+    (yaml,) = [b for b in re.findall(r"^\.Bd -literal.*?\n(.*?)^\.Ed", COMPARE.read_text(), re.M | re.S) if b.startswith("handlers:")]
+    host = make_host({"hello": HELLO}, routes=[{"path": "/*", "handler": "hello"}])
+    for name in ("hello.yaml", "fcgi-host.yaml.shown"):
+        (host.folder / name).write_text(yaml.replace("/srv/hello.fcgi", str(fastcgi_program)))
+    host.script("../hello.py", "#!/usr/bin/python3\nprint('Content-Type: text/plain\\n\\nhello')\n")
+    (host.folder / "bin").mkdir()
+    (host.folder / "bin" / "fcgi-host").symlink_to(host.program)
+    environment = {**host.environ(), "PATH": f"{host.folder}/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+    with server_of(b"hello\n") as port:
+        said = run_all([command.replace("127.0.0.1:8000", f"127.0.0.1:{port}").replace("unix:/run/php/php-fpm.sock", f"unix:{host.socket}")
+                        .replace("-c fcgi-host.yaml", "-c fcgi-host.yaml.shown") + " -n 40 --blocks 4" for command in commands], host.folder, environment)
+    assert len(said) >= 4 and all("RATIO" in text for text in said.values())
+    assert "<html" in (host.folder / "hello.html").read_text()
 
 
 # --- CONTRIBUTING.md
