@@ -270,6 +270,27 @@ def test_the_page_shows_what_the_host_says(page):
 
 
 @pytest.mark.limit(120)
+def test_without_requests_it_says_so(make_host, make_front, folder):
+    """No heads of tables without rows, and nothing about processes that wait where none does."""
+    host = make_host({"h": {"script": UNTIL_GO}}, more_routes=[ROUTE])
+    front = make_front("nginx-kept", host)
+    with chromium(folder) as browser:
+        browser.get(front.url(PATH))
+        wait_until(lambda: row_of(browser, "h"), 15, "the row")
+        shown = "return ['failure', 'process'].map(n => [document.querySelector(`#${n}-table thead`).offsetHeight > 1, document.querySelector(`#${n}-none`).offsetHeight > 1])"
+        assert browser.execute_script(shown) == [[False, True], [False, True]]
+        assert row_of(browser, "h")[1] == "none of 8" and row_of(browser, "h")[3] == "0.0/s, 0 so far"
+        rows = [r[0] for r in table(browser, "way")]
+        assert "CPU per request" in rows and "before it" not in rows and "Found a process ready" not in rows
+        held = hold(host, "/h")
+        wait_until(lambda: browser.execute_script(shown)[1] == [True, False], 15, "a process")
+        (host.scratch / "go").write_text("")
+        assert held.answer().status == 200
+        held.close()
+        assert not errors_of(browser)
+
+
+@pytest.mark.limit(120)
 def test_it_refreshes_itself_and_leaves_alone_what_did_not_change(page):
     browser = page()
     browser.execute_script("""

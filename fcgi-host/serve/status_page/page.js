@@ -257,10 +257,10 @@ const WAY_ROWS = [
 	["Total, p50", span("latency_ms", "p50"), duration, true],
 	["Total, p95", span("latency_ms", "p95"), duration, true],
 	["Total, p99", span("latency_ms", "p99"), duration, true],
-	["Found a process ready", (w) => (isAhead(w) ? w.starts : null), (s) => (s ? share(ahead(s), ahead(s) + s.cold) : NONE), false],
+	["Found a process ready", (w) => (isAhead(w) ? w.starts : null), (s) => (s ? share(ahead(s), ahead(s) + s.cold) : NONE), false, "ahead"],
 	["CPU per request", (w) => w.cpu_per_request_ms, duration, true],
-	["in the request", (w) => (w.process === "persistent" ? null : cpuIn(w)), duration, true, "part"],
-	["before it", cpuAhead, duration, true, "part"],
+	["in the request", (w) => (w.process === "persistent" ? null : cpuIn(w)), duration, true, "ahead part"],
+	["before it", cpuAhead, duration, true, "ahead part"],
 	["Memory of a process, at most", (w) => w.max_rss_kib || null, memory, true],
 ];
 
@@ -301,7 +301,9 @@ function updateWays(ways) {
 		cell.scope = "col";
 		return cell;
 	}, () => {});
-	reconcile(table.tBodies[0], WAY_ROWS, ([label]) => label, makeWayRow, (row, figure) => updateWayRow(row, figure, ways));
+	/* Some are only of processes that wait. */
+	const rows = WAY_ROWS.filter(([, , , , className]) => !className || ways.some(isAhead));
+	reconcile(table.tBodies[0], rows, ([label]) => label, makeWayRow, (row, figure) => updateWayRow(row, figure, ways));
 	$("one-way").hidden = ways.length > 1;
 }
 
@@ -311,6 +313,11 @@ const FAILURE_COLUMNS = [["Time (UTC)", "time"], ["What", "time"], ["Status", "n
 	["Request id", "id"]];
 const PROCESS_COLUMNS = [["Handler"], ["PID", "number"], ["State"], ["Age", "number"], ["Requests", "number"], ["CPU", "number"],
 	["Memory", "number"], ["At work for", "number"], ["Request id", "id"]];
+
+function setEmpty(what, isEmpty) {
+	$(`${what}-table`).tHead.hidden = isEmpty;
+	$(`${what}-none`).hidden = !isEmpty;
+}
 
 function updateFailure(row, failure) {
 	const cells = [failure.time.slice(0, 19).replace("T", " "), KINDS[failure.kind], String(failure.status), failure.handler || NONE,
@@ -323,7 +330,7 @@ function updateFailures(failures) {
 	const button = $("all-failures"), isAll = button.getAttribute("aria-pressed") === "true";
 	reconcile($("failure-table").tBodies[0], isAll ? failures : failures.slice(0, FAILURES_SHOWN), (f) => f.id,
 		(parent) => makeRow(parent, FAILURE_COLUMNS), updateFailure);
-	$("no-failures").hidden = failures.length > 0;
+	setEmpty("failure", failures.length === 0);
 	button.hidden = failures.length <= FAILURES_SHOWN;
 	setText(button, `All ${failures.length}`);
 }
@@ -340,7 +347,7 @@ function updateProcesses(handlers) {
 	const shown = all.slice(0, PROCESSES_SHOWN);
 	reconcile($("process-table").tBodies[0], shown, (p) => `${p.handler} ${p.pid === null ? p.request || p.index : p.pid}`,
 		(parent) => makeRow(parent, PROCESS_COLUMNS), updateProcess);
-	$("no-processes").hidden = all.length > 0;
+	setEmpty("process", all.length === 0);
 	$("more-processes").hidden = all.length <= shown.length;
 	setText($("more-processes"), `And ${count(all.length - shown.length)} more.`);
 }
