@@ -127,7 +127,7 @@ def hosts_with_traffic(make_host, fastcgi_program):
 def test_every_rule_of_the_format_is_kept(make_host, fastcgi_program):
     host = hosts_with_traffic(make_host, fastcgi_program)
     held = [hold(host, "/full"), hold(host, "/full")]
-    wait_until(lambda: of(status(host), "full")["waiting"] == 1, 10)
+    wait_until(lambda: of(status(host), "full")["waiting"] == 1 and of(status(host), "full")["processes"]["busy"] == 1, 10)
     text = metrics_of(host)
     samples = parse(text)
     by_library = {f.name: f for f in text_string_to_metric_families(text)}
