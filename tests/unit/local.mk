@@ -7,7 +7,7 @@ UNIT_TESTS += %D%/test_fcgi %D%/test_fcgi_params %D%/test_siphash %D%/test_vars 
 	%D%/test_cgi_header %D%/test_cgi_request %D%/test_cgi_environment
 UNIT_TESTS += %D%/test_child_table %D%/test_env_names %D%/test_spawn %D%/test_spawn_failures %D%/test_spawner
 UNIT_TESTS += %D%/test_budget %D%/test_pool %D%/test_worker %D%/test_socket_path %D%/test_socket_rights %D%/test_socket_folder
-UNIT_TESTS += %D%/test_answer %D%/test_body %D%/test_spool %D%/test_script %D%/test_listener %D%/test_notify
+UNIT_TESTS += %D%/test_answer %D%/test_body %D%/test_client %D%/test_spool %D%/test_script %D%/test_listener %D%/test_notify
 UNIT_TESTS += %D%/test_tree %D%/test_address %D%/test_config %D%/test_config_print %D%/test_pattern %D%/test_route
 UNIT_TESTS += %D%/test_histogram %D%/test_rate %D%/test_json %D%/test_figures %D%/test_failures %D%/test_status_page
 UNIT_TESTS += %D%/test_latencies %D%/test_statistics %D%/test_schedule %D%/test_blocks
@@ -84,6 +84,8 @@ tests_unit_test_answer_SOURCES = %D%/test_answer.c
 tests_unit_test_answer_LDADD = $(UNIT_LIBS)
 tests_unit_test_body_SOURCES = %D%/test_body.c
 tests_unit_test_body_LDADD = $(UNIT_LIBS)
+tests_unit_test_client_SOURCES = %D%/test_client.c
+tests_unit_test_client_LDADD = $(UNIT_LIBS)
 tests_unit_test_spool_SOURCES = %D%/test_spool.c
 tests_unit_test_spool_LDADD = $(UNIT_LIBS)
 tests_unit_test_script_SOURCES = %D%/test_script.c
