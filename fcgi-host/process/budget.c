@@ -52,11 +52,13 @@ static unsigned kept_for_others(const struct budget *budget, const struct budget
 {
 	unsigned kept = 0;
 
-	for (const struct budget_share *share = budget->shares; share != NULL; share = share->next) {
-		if (share != own && share->used < share->reserved)
+	for (struct budget_share *share = budget->shares; share != NULL; share = share->next) {
+		if (share != own && share->used < share->reserved) {
 			kept += share->reserved - share->used;
-		else if (share != own && goes_first(share, own, use))
+		} else if (share != own && goes_first(share, own, use)) {
+			share->holds_up = true;
 			kept++;
+		}
 	}
 	return kept;
 }
@@ -97,5 +99,13 @@ void budget_give(struct budget_share *share)
 {
 	share->used--;
 	share->budget->used--;
+	tell_free(share->budget);
+}
+
+void budget_settle(struct budget_share *share)
+{
+	if (!share->holds_up || share->has_need(share->ctx))
+		return;
+	share->holds_up = false;
 	tell_free(share->budget);
 }

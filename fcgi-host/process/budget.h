@@ -21,6 +21,7 @@ struct budget_share {
 	struct budget *budget;
 	unsigned reserved, used;
 	bool is_refused;                /* since the last on_free */
+	bool holds_up;                  /* others were refused because of its need */
 	void (*on_free)(void *ctx);     /* what was refused may be had now; from any call here, so defer */
 	bool (*has_need)(void *ctx);    /* does somebody wait for a process of this one? */
 	bool (*on_need)(void *ctx);     /* somebody waits for one of others: true when it gives up one that it does not use */
@@ -38,5 +39,8 @@ void budget_leave(struct budget_share *share);  /* gives back all that it has */
 enum budget_use { BUDGET_AHEAD, BUDGET_NEEDED };
 bool budget_take(struct budget_share *share, enum budget_use use);
 void budget_give(struct budget_share *share);
+/* Its need may be over without its having taken anything: who was refused because
+ * of that is told. */
+void budget_settle(struct budget_share *share);
 
 #endif

@@ -35,7 +35,7 @@ int hook_control_number(const struct program *program);
 void hook_reason(const struct handler_config *handler, struct err *out);
 
 /* The folder of the shims: FCGI_HOST_SHIMS of the host's own variables, or where
- * they are installed. */
+ * they were built or installed together with this program. */
 const char *hook_folder(void);
 
 #endif

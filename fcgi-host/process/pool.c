@@ -87,7 +87,7 @@ static void on_line_time(void *ctx)
 		(unsigned long long)pool->handler->queue.timeout_ms);
 	while (pool->first != NULL && now - pool->first->since_ns >= limit_ns)
 		answer(pool->first, &result);
-	set_line_timer(pool);
+	pool_wake(pool);
 }
 
 /* Who came when the line was full waits at its end for the refusal, so that it
@@ -229,6 +229,7 @@ static void serve_line(void *ctx)
 		give_workers(pool);
 	else
 		give_places(pool);
+	budget_settle(&pool->share);
 	set_line_timer(pool);
 	check_trial(pool);
 	if (pool->is_retired && pool->first == NULL)
@@ -261,8 +262,12 @@ void pool_acquire(struct pool *pool, struct pool_waiter *waiter)
 
 void pool_cancel(struct pool_waiter *waiter)
 {
-	if (waiter->pool != NULL)
-		leave_line(waiter);
+	struct pool *pool = waiter->pool;
+
+	if (pool == NULL)
+		return;
+	leave_line(waiter);
+	pool_wake(pool);
 }
 
 void pool_hold(struct pool *pool)

@@ -74,7 +74,8 @@ static void judge(struct spares *spares, struct zygote *zygote)
 		spares_failed_step(spares, process);
 	} else {
 		spares->died_count++;
-		spares_failed(spares, zygote->asked_ns, process->pid, "was the zygote and ended");
+		spares_failed(spares, zygote->asked_ns, process->pid,
+			zygote->has_changed ? "was the zygote, and its files changed as it started" : "was the zygote and ended");
 	}
 }
 

@@ -3,6 +3,7 @@
 #include "process/program.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -43,12 +44,22 @@ IN_CHILD static int become(const struct identity *identity)
 	return 0;
 }
 
+IN_CHILD static int take_control(const struct spawn_child *child)
+{
+	if (child->control_fd == 0)
+		return 0;
+	/* dup2() to itself would leave it close-on-exec. */
+	if (child->control_fd == child->control_number)
+		return fcntl(child->control_fd, F_SETFD, 0);
+	return dup2(child->control_fd, child->control_number) == child->control_number ? 0 : -1;
+}
+
 IN_CHILD static int take_descriptors(const struct spawn_child *child)
 {
 	for (int i = 0; i < 3; i++)
 		if (dup2(child->fds[i], i) < 0)
 			return -1;
-	return child->control_fd == 0 || dup2(child->control_fd, child->control_number) == child->control_number ? 0 : -1;
+	return take_control(child);
 }
 
 /* A limit above what the host itself may use stays at that. */

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,6 +26,7 @@ static struct {
 	pid_t parent;           /* the spawner */
 	pid_t between;          /* the process between the zygote and the child, as the child knows it */
 	pid_t (*fork_child)(void);
+	rlim_t cpu_s;           /* of processor time for each child; 0: no limit of its own */
 } zygote;
 
 _Noreturn static void refuse(const char *what, const char *why)
@@ -76,17 +78,31 @@ static void end_with_parent(void)
 		_exit(0);
 }
 
+/* The zygote has none, since what it uses is no request's. */
+static void limit_processor_time(void)
+{
+	struct rlimit limit;
+
+	if (zygote.cpu_s == 0 || getrlimit(RLIMIT_CPU, &limit) != 0 ||
+	    (limit.rlim_max != RLIM_INFINITY && zygote.cpu_s >= limit.rlim_max))
+		return;
+	limit.rlim_cur = zygote.cpu_s;
+	limit.rlim_max = zygote.cpu_s + 1;
+	if (setrlimit(RLIMIT_CPU, &limit) != 0)
+		_exit(0);
+}
+
 static int become_child(const int *descriptors)
 {
 	close(zygote.control);
 	setpgid(0, 0);
 	end_with_parent();
+	limit_processor_time();
 	for (int i = 0; i < 3; i++) {
 		dup2(descriptors[i], i);
 		close(descriptors[i]);
 	}
 	reopen_files();
-	park_rehearse();
 	return descriptors[3];
 }
 
@@ -153,13 +169,14 @@ static bool on_fork(struct park_message *message)
 	return false;
 }
 
-int park_zygote(int control, pid_t (*fork_child)(void))
+int park_zygote(int control, unsigned long cpu_s, pid_t (*fork_child)(void))
 {
 	struct park_message message;
 
 	zygote.control = control;
 	zygote.parent = getppid();
 	zygote.fork_child = fork_child;
+	zygote.cpu_s = cpu_s;
 	check();
 	park_send(control, 'R', NULL, 0);
 	for (;;) {

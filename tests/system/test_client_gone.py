@@ -12,6 +12,8 @@ from lib.wait import stays, wait_until
 # Ignores PIPE and goes on for ever: only being ended stops the file from growing.
 FOREVER = python("""
 import signal
+
+EVERY_PROCESS = True
 signal.signal(signal.SIGPIPE, signal.SIG_IGN)
 out.write(b'Content-Type: text/plain\\n\\n')
 while True:

@@ -10,6 +10,8 @@ from lib.handlers import HELLO, faulty, python, worker, writes
 from lib.wait import wait_until
 from test_persistent_workers import in_parallel
 
+EVERY_PROCESS = True
+
 BROKEN_FRONTS = ["wire", "nginx-kept", "nginx-streaming", "nginx-plain", "nginx-plain-streaming", "mod_proxy_fcgi", "mod_fcgid"]
 
 

@@ -9,6 +9,8 @@ from lib import proc, wire
 from lib.handlers import HELLO, worker
 from lib.wait import connects, free_port, wait_until
 
+EVERY_PROCESS = True
+
 
 def hanging(host, path="/h"):
     conn = host.connect()

@@ -144,6 +144,26 @@ static void among_those_who_need_one_the_one_with_fewest_goes_first(void **state
 	assert_true(budget_take(&greedy.share, BUDGET_NEEDED));
 }
 
+static void who_was_refused_for_anothers_need_is_told_when_that_is_over(void **state)
+{
+	struct budget budget = { .max = 2 };
+	struct pool_of busy, other;
+
+	(void)state;
+	join(&budget, &other, 0);
+	join(&budget, &busy, 0);
+	assert_true(budget_take(&busy.share, BUDGET_NEEDED));
+	other.has_need = true;
+	assert_false(budget_take(&busy.share, BUDGET_NEEDED));
+	budget_settle(&other.share);
+	assert_int_equal(busy.told_free, 0);
+	other.has_need = false;                 /* its client has left */
+	budget_settle(&other.share);
+	budget_settle(&other.share);
+	assert_int_equal(busy.told_free, 1);
+	assert_true(budget_take(&busy.share, BUDGET_NEEDED));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -153,6 +173,7 @@ int main(void)
 		cmocka_unit_test(only_for_who_waits_another_gives_up_one),
 		cmocka_unit_test(what_was_given_up_goes_to_who_waits),
 		cmocka_unit_test(among_those_who_need_one_the_one_with_fewest_goes_first),
+		cmocka_unit_test(who_was_refused_for_anothers_need_is_told_when_that_is_over),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
