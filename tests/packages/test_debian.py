@@ -1,4 +1,5 @@
 """The Debian packages: what is in them, and the life of an installation."""
+import os
 import re
 import shutil
 import subprocess
@@ -7,17 +8,12 @@ import pytest
 
 import debian
 import source
+from debian import OURS, debs, next_version, run_autopkgtest
 from lib.paths import REPO
 
-TESTS = REPO / "debian/tests"
-OURS = ("fcgi-host", "fcgi-host-handlers", "fcgi-host-doc")
 # What installing and removing any package changes.
 ALWAYS_CHANGES = re.compile(r"^(var/lib/(dpkg|apt|systemd/(timesync|catalog))|var/cache|var/log/(apt|dpkg\.log|alternatives\.log|faillog|lastlog|journal|btmp|wtmp)"
                             r"|root|tmp|run|proc|sys|dev|etc/(passwd|group|shadow|gshadow)-|etc/\.pwd\.lock|etc/ld\.so\.cache|etc/subuid|etc/subgid)")
-
-
-def debs(packages, *names):
-    return [packages[0][name] for name in names]
 
 
 def everything(root):
@@ -52,9 +48,12 @@ def test_lintian_finds_nothing(packages):
 
 
 def test_two_builds_give_the_same_bytes(packages, folder):
-    """In another folder with a longer name, at another time, in another language and zone, by another number of jobs."""
-    debian.need("faketime") if shutil.which("faketime") else None
-    other, _ = debian.build(folder / "quite another folder", options="nocheck terse", LC_ALL="C", TZ="Asia/Tokyo", USER="someone")
+    """In another folder with a longer name, from files of other times, in another language, zone and umask."""
+    tree = source.copy(folder / "a-folder-with-another-name" / "fcgi-host")
+    for path in tree.rglob("*"):
+        os.utime(path, (1_000_000_000, 1_000_000_000))
+    other, _ = debian.build_in(tree, umask=0o002, options="nocheck terse", LC_ALL="C", LANGUAGE="de", TZ="Asia/Tokyo", USER="someone")
+    assert set(other) == set(packages[0])
     for name, path in packages[0].items():
         assert other[name].read_bytes() == path.read_bytes(), name
 
@@ -113,28 +112,3 @@ def test_a_wrong_configuration_is_told_and_the_old_host_stays(machine, packages)
 @pytest.mark.parametrize("server", ["nginx", "apache"])
 def test_the_package_s_own_tests_pass_without_a_service_manager(machine, packages, server):
     run_autopkgtest(machine, packages, server)
-
-
-def run_autopkgtest(machine, packages, server):
-    """What autopkgtest does: installs what the test names, and runs it in the source tree."""
-    control = (TESTS / "control").read_text()
-    stanza = next(part for part in control.split("\n\n") if f"Tests: {server}\n" in part)
-    depends = re.search(r"^Depends: (.*)$", stanza, re.M).group(1).split(", ")
-    machine.install(*debs(packages, *(d for d in depends if d in OURS)))
-    machine.run("apt-get -q -y --no-install-recommends install " + " ".join(d for d in depends if d not in OURS))
-    shutil.copytree(REPO / "debian", machine.root / "root/source/debian")
-    said = machine.run(f"mkdir /root/temp; cd /root/source; AUTOPKGTEST_TMP=/root/temp debian/tests/{server}", timeout=180)
-    assert said.count("fine: ") >= 10, said
-
-
-def next_version(deb, folder):
-    """The same package as its next version would be."""
-    tree = folder / "next" / deb.name
-    tree.parent.mkdir(exist_ok=True)
-    subprocess.run(["dpkg-deb", "-R", str(deb), str(tree)], check=True)
-    control = tree / "DEBIAN/control"
-    version = re.search(r"^Version: (.*)$", control.read_text(), re.M).group(1)
-    control.write_text(control.read_text().replace(version, version + "+next"))
-    target = folder / f"{deb.name.split('_')[0]}_next.deb"
-    source.run(["dpkg-deb", "--root-owner-group", "-b", tree, target], folder)
-    return target
