@@ -7,12 +7,14 @@
 #include <fastcgi.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 enum {
 	OUT_MAX_BYTES = 4 * CLIENT_WINDOW_BYTES,
 	DRAIN_IDLE_MS = 5000,           /* what is still sent to us is read this long after its last byte */
+	LINGER_MS = 250,                /* a web server that sends a request to us does so within this time */
 	MAX_REQUESTS_SAID = 65535,      /* to GET_VALUES: we queue what we cannot run */
 };
 
@@ -22,6 +24,7 @@ enum sink { SINK_SKIP, SINK_BEGIN, SINK_PARAMS, SINK_STDIN, SINK_VALUES };
 static void on_event(void *ctx, int events);
 static void flush(void *ctx);
 static void read_some(struct client *client);
+static void on_time(void *ctx);
 
 /* Before the loop waits again, so that what one turn queues leaves at once. */
 static void flush_soon(struct client *client)
@@ -59,13 +62,6 @@ static void set_events(struct client *client)
 }
 
 /* Open and free. */
-
-static void on_drain_time(void *ctx)
-{
-	struct client *client = ctx;
-
-	give_up(client);
-}
 
 int client_open(struct host *host, int fd, bool is_unix, struct err *err)
 {
@@ -115,7 +111,7 @@ void client_free(struct client **client_ptr)
 	host->clients_count--;
 	defer_cancel(&client->flush);
 	watch_close(&client->watch, &client->fd);
-	timer_free(&client->drain_timer);
+	timer_free(&client->timer);
 	bytes_fini(&client->out);
 	bytes_fini(&client->values);
 	free(client);
@@ -184,9 +180,22 @@ static void put_end(struct client *client, uint16_t id, uint32_t app_status, uin
 
 static void close_after_last_words(struct client *client)
 {
-	if (client->state == CLIENT_OPEN)
+	if (client->state == CLIENT_OPEN || client->state == CLIENT_LINGERING)
 		client->state = CLIENT_LAST_WORDS;
 	flush_soon(client);
+}
+
+/* nginx keeps a connection when END_REQUEST is the last that it has read, and may
+ * send the next request before it sees the end.  More than that, and it closes. */
+static void put_no_more(struct client *client)
+{
+	const char *server = client->request->front == NULL ? NULL : vars_get(client->request->front, "SERVER_SOFTWARE");
+	uint8_t record[16];
+
+	if (server == NULL || strncmp(server, "nginx/", strlen("nginx/")) != 0)
+		return;
+	fcgi_put_unknown_type(record, FCGI_END_REQUEST);
+	put(client, record, sizeof(record));
 }
 
 void client_end_request(struct client *client, uint32_t app_status)
@@ -197,6 +206,8 @@ void client_end_request(struct client *client, uint32_t app_status)
 	fcgi_put_header(empty, FCGI_STDOUT, request->fcgi_id, 0, 0);
 	put(client, empty, sizeof(empty));
 	put_end(client, request->fcgi_id, app_status, FCGI_REQUEST_COMPLETE);
+	if (request->keep_connection && client->host->state != HOST_RUNNING)
+		put_no_more(client);
 	client->request = NULL;
 	if (!request->keep_connection || client->host->state != HOST_RUNNING)
 		close_after_last_words(client);
@@ -221,13 +232,37 @@ void client_resume(struct client *client)
 	flush_soon(client);
 }
 
+static bool start_timer(struct client *client, uint64_t ms)
+{
+	if (client->timer == NULL)
+		client->timer = timer_new(client->host->loop, on_time, client);
+	if (client->timer != NULL)
+		timer_set(client->timer, ms);
+	return client->timer != NULL;
+}
+
+/* A web server that has just taken this connection for a request would not send
+ * a POST a second time, so the connection lingers before it is closed. */
 void client_stop(struct client *client)
 {
-	if (client->request == NULL && client->state == CLIENT_OPEN && !client->is_read_closed)
+	if (client->request == NULL && client->state <= CLIENT_LINGERING && !client->is_read_closed)
 		read_some(client);
-	if (client->request == NULL)
+	if (client->request == NULL && client->state == CLIENT_OPEN && start_timer(client, LINGER_MS))
+		client->state = CLIENT_LINGERING;
+	else if (client->request == NULL)
 		close_after_last_words(client);
 	set_events(client);
+}
+
+static void on_time(void *ctx)
+{
+	struct client *client = ctx;
+
+	if (client->state == CLIENT_LINGERING)
+		client_stop(client);
+	else
+		give_up(client);
+	host_check_stop(client->host);
 }
 
 static void begin_drain(struct client *client)
@@ -236,12 +271,8 @@ static void begin_drain(struct client *client)
 		return;
 	client->state = CLIENT_DRAINING;
 	shutdown(client->fd, SHUT_WR);
-	if (client->drain_timer == NULL)
-		client->drain_timer = timer_new(client->host->loop, on_drain_time, client);
-	if (client->is_read_closed || client->drain_timer == NULL)
+	if (client->is_read_closed || !start_timer(client, DRAIN_IDLE_MS))
 		give_up(client);
-	else
-		timer_set(client->drain_timer, DRAIN_IDLE_MS);
 }
 
 /* True when something was written. */
@@ -300,13 +331,17 @@ static int begin_request(struct client *client)
 		put_end(client, id, 0, FCGI_CANT_MPX_CONN);
 		return 0;
 	}
-	if (client->state != CLIENT_OPEN)
+	if (client->state > CLIENT_LINGERING)
 		return 0;
 	if (begin.role != FCGI_RESPONDER) {
 		put_end(client, id, 0, FCGI_UNKNOWN_ROLE);
 		if ((begin.flags & FCGI_KEEP_CONN) == 0)
 			close_after_last_words(client);
 		return 0;
+	}
+	if (client->state == CLIENT_LINGERING) {
+		timer_clear(client->timer);
+		client->state = CLIENT_OPEN;
 	}
 	client->request = request_new(client, id, (begin.flags & FCGI_KEEP_CONN) != 0);
 	return client->request == NULL ? -1 : 0;
@@ -456,7 +491,7 @@ static void read_some(struct client *client)
 	n = read(client->fd, client->host->scratch, room < SCRATCH_BYTES ? room : SCRATCH_BYTES);
 	if (n > 0) {
 		if (client->state == CLIENT_DRAINING)
-			timer_set(client->drain_timer, DRAIN_IDLE_MS);
+			timer_set(client->timer, DRAIN_IDLE_MS);
 		else if (take(client, (struct slice){ (char *)client->host->scratch, (size_t)n }) < 0)
 			on_bad_peer(client);
 	} else if (n == 0) {

@@ -20,6 +20,7 @@ enum { CLIENT_WINDOW_BYTES = 64 * 1024 };       /* of an answer that waits for t
 
 enum client_state {
 	CLIENT_OPEN,
+	CLIENT_LINGERING,       /* between requests while the host stops: one that is on its way is still taken */
 	CLIENT_LAST_WORDS,      /* written, then shut down for writing and drained */
 	CLIENT_BREAKING,        /* written, then closed so that the transfer looks broken */
 	CLIENT_DRAINING,        /* shut down for writing */
@@ -41,7 +42,7 @@ struct client {
 	struct request *request;        /* NULL between requests */
 	struct bytes out;               /* records that wait to be written */
 	struct defer flush;
-	struct timer *drain_timer;
+	struct timer *timer;            /* the end of lingering or draining */
 	struct client *next, *prev;     /* host->clients */
 };
 
@@ -69,8 +70,8 @@ void client_break(struct client *client);
 /* The body has room again. */
 void client_resume(struct client *client);
 
-/* Closes a connection between requests; one with a request, even one that is
- * still to be read, is closed after it. */
+/* The host stops.  A connection with a request, even one that is still to be
+ * read, is closed after it; one between requests, a moment later. */
 void client_stop(struct client *client);
 void client_free(struct client **client);
 

@@ -122,10 +122,10 @@ static void close_listeners(struct host *host)
 	host->listeners_count = 0;
 }
 
-static bool is_writing(const struct host *host)
+static bool is_talking(const struct host *host)
 {
 	for (const struct client *client = host->clients; client != NULL; client = client->next)
-		if (client->out.len > 0)
+		if (client->out.len > 0 || client->state == CLIENT_LINGERING)
 			return true;
 	return false;
 }
@@ -137,7 +137,7 @@ static bool is_idle(const struct host *host)
 	for (const struct pool_entry *entry = host->pools; entry != NULL; entry = entry->next)
 		if (!pool_is_empty(entry->pool))
 			return false;
-	return host->state == HOST_KILLING || !is_writing(host);
+	return host->state == HOST_KILLING || !is_talking(host);
 }
 
 static void check_stop(void *ctx)
