@@ -27,8 +27,11 @@ import source  # noqa: E402
 SESSION = "FCGI_HOST_PACKAGES_SESSION"
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config):
     os.umask(0o022)
+    if getattr(config.option, "dist", "no") == "load":
+        config.option.dist = "loadfile"         # the tests of a file share what they build
     if SESSION not in os.environ:
         os.environ[SESSION] = tempfile.mkdtemp(prefix="fcgi-host-packages.", dir="/var/tmp" if os.access("/var/tmp", os.W_OK) else None)
         os.chmod(os.environ[SESSION], 0o755)
