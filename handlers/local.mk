@@ -76,3 +76,5 @@ clean-go:
 .PHONY: clean-go
 
 EXTRA_DIST += %D%/README.md $(CPP_HELLO_WORLD) $(GO_FILES)
+
+include handlers/shims/local.mk

@@ -1,5 +1,7 @@
 #include "compare/ways.h"
 
+#include "config/fit.h"
+
 #include <grp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,14 +87,15 @@ int ways_add(struct comparison *comparison, const struct config *config, unsigne
 		return -1;
 	for (int mode = 0; config_process_name((enum process_mode)mode) != NULL; mode++) {
 		const char *name = config_process_name((enum process_mode)mode);
-		const char *refusal = config_handler_refusal(handler, (enum process_mode)mode);
+		struct err refusal;
+		bool is_fit = fit_process(handler, (enum process_mode)mode, &refusal) == 0;
 		struct way *way;
 
 		if (only != NULL && !is_in_list(only, name))
 			continue;
-		if (only != NULL && refusal != NULL)
-			return err_set(err, "handler %s cannot be %s: %s", handler->name, name, refusal);
-		if (refusal != NULL)
+		if (only != NULL && !is_fit)
+			return err_set(err, "handler %s cannot be %s: %s", handler->name, name, refusal.text);
+		if (!is_fit)
 			continue;
 		way = comparison_add_way(comparison);
 		if (way == NULL || (way->name = strdup(name)) == NULL)

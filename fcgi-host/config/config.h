@@ -19,7 +19,7 @@
 #include <sys/types.h>
 
 enum protocol { PROTOCOL_CGI, PROTOCOL_FASTCGI, PROTOCOL_STDIO };
-enum process_mode { PROCESS_PER_REQUEST, PROCESS_PERSISTENT };
+enum process_mode { PROCESS_PER_REQUEST, PROCESS_PARKED, PROCESS_ZYGOTE, PROCESS_PERSISTENT };
 enum chunked_mode { CHUNKED_STREAM, CHUNKED_SPOOL, CHUNKED_REJECT };
 enum abort_mode { ABORT_KILL, ABORT_FINISH };
 enum builtin { BUILTIN_NONE, BUILTIN_STATUS };
@@ -84,7 +84,7 @@ struct handler_config {
 	struct {
 		unsigned min, max, max_requests;        /* max_requests: 0 = no limit */
 		uint64_t idle_timeout_ms;               /* 0 = never ended for being idle */
-		unsigned spare;                         /* kept ready while others work */
+		unsigned spare;                         /* kept ready: while others work, or, before their request, always */
 		unsigned reserved;                      /* of max_processes, for this handler alone */
 		unsigned jitter_percent;                /* of max_requests and max_age */
 		uint64_t max_age_ms;                    /* 0 = none */
@@ -99,7 +99,6 @@ struct handler_config {
 	bool pass_authorization;
 	enum abort_mode on_abort;
 	struct { uint64_t memory_bytes, cpu_ms; unsigned files, processes; } limits;    /* 0 = none */
-	/* Not yet supported: NULL. */
 	char **preload;                 /* NULL-terminated: "auto", "none", or modules */
 	/* Where it stands in the file, for messages. */
 	unsigned line, column;
@@ -162,9 +161,10 @@ const char *config_protocol_name(enum protocol protocol);
 const char *config_process_name(enum process_mode process);
 const char *config_builtin_name(enum builtin builtin);
 
-/* Why this handler cannot live in that way, as static text; NULL: it can.  The modes
- * are counted from 0 as long as config_process_name() has a name for them. */
-const char *config_handler_refusal(const struct handler_config *handler, enum process_mode process);
+/* Is a process of this handler started before its request comes? */
+bool config_is_waiting(const struct handler_config *handler);
+/* Are its modules to be learnt from its requests? */
+bool config_learns_preload(const struct handler_config *handler);
 
 /* Are these two handlers, of one configuration or two, alike in every key? */
 bool config_handler_is_same(const struct config *a, unsigned a_number, const struct config *b, unsigned b_number);

@@ -25,8 +25,8 @@ static const struct word log_level_words[] = { { "error", LOG_LEVEL_ERROR }, { "
 static const struct word protocol_words[] = { { "cgi", PROTOCOL_CGI }, { "fastcgi", PROTOCOL_FASTCGI },
 	{ "scgi", NOT_YET }, { "http", NOT_YET }, { "stdio", PROTOCOL_STDIO }, { "actionloop", NOT_YET }, { "lambda", NOT_YET },
 	{ NULL, 0 } };
-static const struct word process_words[] = { { "per-request", PROCESS_PER_REQUEST }, { "parked", NOT_YET },
-	{ "zygote", NOT_YET }, { "persistent", PROCESS_PERSISTENT }, { NULL, 0 } };
+static const struct word process_words[] = { { "per-request", PROCESS_PER_REQUEST }, { "parked", PROCESS_PARKED },
+	{ "zygote", PROCESS_ZYGOTE }, { "persistent", PROCESS_PERSISTENT }, { NULL, 0 } };
 static const struct word chunked_words[] = { { "stream", CHUNKED_STREAM }, { "spool", CHUNKED_SPOOL },
 	{ "reject", CHUNKED_REJECT }, { NULL, 0 } };
 static const struct word abort_words[] = { { "kill", ABORT_KILL }, { "finish", ABORT_FINISH }, { NULL, 0 } };
@@ -88,22 +88,23 @@ const struct key keys[] = {
 		.help = "what the program speaks" },
 	{ HANDLER(process), .name = "process", .kind = &kind_word, .words = process_words,
 		.fallback_note = "per-request for cgi and stdio, persistent for every other protocol",
-		.help = "how a process lives: per-request is a new one for each request, persistent serves many" },
+		.help = "how a process lives: per-request is a new one for each request, parked one started before it, "
+			"zygote one forked before it, persistent serves many" },
 	{ HANDLER(workers), .name = "workers", .kind = &kind_group, .help = "the handler's processes" },
 	{ HANDLER(workers.min), .name = "workers.min", .kind = &kind_count, .max = 10000, .fallback = "0",
 		.help = "persistent workers kept running without requests" },
 	{ HANDLER(workers.max), .name = "workers.max", .kind = &kind_count, .min = 1, .max = 10000, .fallback = "8",
-		.help = "processes at once, per-request ones too" },
+		.help = "processes at once, per-request ones too; those that wait for a request are not counted" },
 	{ HANDLER(workers.spare), .name = "workers.spare", .kind = &kind_count, .max = 10000, .fallback = "1",
-		.help = "workers kept ready beyond those at work, while any is at work" },
+		.help = "workers kept ready beyond those at work, while any is at work; parked, zygote: processes that wait for a request, always" },
 	{ HANDLER(workers.reserved), .name = "workers.reserved", .kind = &kind_count, .max = 10000, .fallback = "0",
 		.help = "how many of max_processes this handler is always sure of" },
 	{ HANDLER(workers.idle_timeout_ms), .name = "workers.idle_timeout", .kind = &kind_time, .max = WEEK, .fallback = "60s",
 		.help = "a worker above workers.min without a request for so long is ended; 0 = never" },
 	{ HANDLER(workers.max_requests), .name = "workers.max_requests", .kind = &kind_count, .max = UINT32_MAX,
-		.fallback = "0", .help = "a worker is replaced after so many requests; 0 = never" },
+		.fallback = "0", .help = "a worker is replaced after so many requests, a zygote after so many forks; 0 = never (a zygote: 1000)" },
 	{ HANDLER(workers.max_age_ms), .name = "workers.max_age", .kind = &kind_time, .max = WEEK, .fallback = "0s",
-		.help = "a worker is replaced after so long; 0 = never" },
+		.help = "a worker, or a process that waits, is replaced after so long; 0 = never (a zygote: 10m)" },
 	{ HANDLER(workers.jitter_percent), .name = "workers.jitter", .kind = &kind_percent, .max = 100, .fallback = "10%",
 		.help = "max_requests and max_age differ by up to so much between workers" },
 	{ HANDLER(queue), .name = "queue", .kind = &kind_group, .help = "waiting for a process; over it 503 with Retry-After" },
@@ -150,14 +151,14 @@ const struct key keys[] = {
 	{ HANDLER(limits.memory_bytes), .name = "limits.memory", .kind = &kind_size, .max = 1024 * GIB, .fallback = "0",
 		.help = "data memory (RLIMIT_DATA); a worker that holds more is replaced, and stopped at twice as much" },
 	{ HANDLER(limits.cpu_ms), .name = "limits.cpu", .kind = &kind_time, .max = WEEK, .fallback = "0s",
-		.help = "time of the processor, in whole seconds (RLIMIT_CPU); per-request only" },
+		.help = "time of the processor, in whole seconds (RLIMIT_CPU); not for persistent" },
 	{ HANDLER(limits.files), .name = "limits.files", .kind = &kind_count, .max = 1000000, .fallback = "0",
 		.help = "open descriptors (RLIMIT_NOFILE)" },
 	{ HANDLER(limits.processes), .name = "limits.processes", .kind = &kind_count, .max = 1000000, .fallback = "0",
 		.help = "processes of the same user (RLIMIT_NPROC); root has no limit" },
 	{ HANDLER(on_abort), .name = "on_abort", .kind = &kind_word, .words = abort_words, .fallback = "kill",
 		.help = "what a vanished client does to the process" },
-	{ HANDLER(preload), .name = "preload", .kind = &kind_list, .fallback = "auto", .is_not_yet = true,
+	{ HANDLER(preload), .name = "preload", .kind = &kind_list, .fallback = "auto",
 		.help = "parked, zygote: modules loaded ahead: auto (what earlier requests came to load), a list, or none" },
 
 	{ ROUTE(path), .name = "path", .kind = &kind_route_path, .is_needed = true,
@@ -230,4 +231,14 @@ const char *config_process_name(enum process_mode process)
 const char *config_builtin_name(enum builtin builtin)
 {
 	return word_for(builtin_words, (int)builtin);
+}
+
+bool config_is_waiting(const struct handler_config *handler)
+{
+	return handler->process == PROCESS_PARKED || handler->process == PROCESS_ZYGOTE;
+}
+
+bool config_learns_preload(const struct handler_config *handler)
+{
+	return config_is_waiting(handler) && handler->preload != NULL && strcmp(handler->preload[0], "auto") == 0;
 }

@@ -4,6 +4,7 @@
 #include "config/rules.h"
 
 #include "config/address.h"
+#include "config/fit.h"
 #include "config/pattern.h"
 
 #include <errno.h>
@@ -95,35 +96,22 @@ static void warn_at_key(const struct site *site, const struct scope_source *sour
 static int rule_connect(const struct site *site, const struct scope_source *source, const struct handler_config *handler)
 {
 	static const char *const own_only[] = { "user", "group", "directory", NULL };
+	struct err why;
 	int rc = 0;
 
 	if (handler->protocol != PROTOCOL_FASTCGI)
 		rc = error_at_key(site, source, "connect", "'connect' needs protocol: fastcgi");
-	else if (handler->connect.text != NULL && config_handler_refusal(handler, handler->process) != NULL)
-		rc = error_at_key(site, source, "process", config_handler_refusal(handler, handler->process));
+	else if (handler->connect.text != NULL && fit_process(handler, handler->process, &why) != 0)
+		rc = error_at_key(site, source, "process", why.text);
 	if (refuse_keys(site, source->own, own_only, "has no meaning with 'connect': the workers are started by someone else") != 0)
 		rc = -1;
 	return rc;
 }
 
-const char *config_handler_refusal(const struct handler_config *handler, enum process_mode process)
-{
-	if (handler->connect.text != NULL && process == PROCESS_PER_REQUEST)
-		return "'connect' cannot be process: per-request: its workers are started by someone else";
-	if (process != PROCESS_PERSISTENT || handler->connect.text != NULL)
-		return NULL;
-	if (handler->scripts != NULL)
-		return "'scripts' are started for each request: say process: per-request";
-	if (handler->protocol == PROTOCOL_CGI)
-		return "a CGI program answers once and ends, so it cannot be persistent; its fast ways are 'parked' and 'zygote'";
-	if (handler->protocol == PROTOCOL_STDIO)
-		return "a stdio function answers once and ends, so it cannot be persistent; its fast ways are 'parked' and 'zygote'";
-	return NULL;
-}
-
 static int rule_process(const struct site *site, const struct scope_source *source, struct handler_config *handler)
 {
 	bool is_written_out = is_written(source, "process");
+	struct err why;
 
 	if ((int)handler->protocol < 0)
 		return -1;
@@ -131,9 +119,9 @@ static int rule_process(const struct site *site, const struct scope_source *sour
 		handler->process = handler->protocol == PROTOCOL_FASTCGI ? PROCESS_PERSISTENT : PROCESS_PER_REQUEST;
 	if (is_written(source, "connect"))
 		return rule_connect(site, source, handler);
-	if ((int)handler->process < 0 || config_handler_refusal(handler, handler->process) == NULL)
+	if ((int)handler->process < 0 || fit_process(handler, handler->process, &why) == 0)
 		return 0;
-	return error_at_key(site, source, is_written_out ? "process" : "protocol", config_handler_refusal(handler, handler->process));
+	return error_at_key(site, source, is_written_out ? "process" : "protocol", why.text);
 }
 
 /* What only a stdio function has. */
@@ -151,6 +139,22 @@ static void rule_stdio(const struct site *site, const struct scope_source *sourc
 		if (node != NULL)
 			site_warn(&place, "%s has no effect: it is for protocol: stdio", *name);
 	}
+}
+
+/* Of a list, one word stands for itself alone. */
+static int rule_preload(const struct site *site, const struct scope_source *source, const struct handler_config *handler)
+{
+	char *const *names = handler->preload;
+
+	for (size_t i = 0; names != NULL && names[i] != NULL; i++) {
+		bool is_word = strcmp(names[i], "auto") == 0 || strcmp(names[i], "none") == 0;
+
+		if (is_word && (i > 0 || names[1] != NULL))
+			return error_at_key(site, source, "preload", "'auto' and 'none' stand alone, not in a list of modules");
+		if (names[i][0] == '\0' || strchr(names[i], ':') != NULL)
+			return error_at_key(site, source, "preload", "a module's name is not empty and has no ':'");
+	}
+	return 0;
 }
 
 static int rule_identity(const struct site *site, const struct scope_source *source, const struct handler_config *handler)
@@ -202,11 +206,12 @@ static int rule_workers(const struct site *site, const struct scope_source *sour
 		return error_at_key(site, source, "workers.reserved", "workers.reserved is above workers.max");
 	if (handler->limits.cpu_ms > 0 && handler->process == PROCESS_PERSISTENT)
 		return error_at_key(site, source, "limits.cpu",
-			"limits.cpu counts a process's whole life, so it is for per-request only; timeout.total limits a request");
-	if (is_own && handler->workers.min > 0 && (handler->process == PROCESS_PER_REQUEST || handler->connect.text != NULL)) {
+			"limits.cpu counts a process's whole life, so it is not for persistent workers; timeout.total limits a request");
+	if (is_own && handler->workers.min > 0 && (handler->process != PROCESS_PERSISTENT || handler->connect.text != NULL)) {
 		struct site place = *site;
 		place.node = min;
-		site_warn(&place, "workers.min has no effect: there are no workers to keep");
+		site_warn(&place, "%s", config_is_waiting(handler) ?
+			"workers.min has no effect: workers.spare says how many processes wait" : "workers.min has no effect: there are no workers to keep");
 	}
 	return 0;
 }
@@ -222,6 +227,8 @@ int rules_handler(const struct site *site, const struct scope_source *source, st
 	if (rule_workers(site, source, handler) != 0)
 		rc = -1;
 	rule_stdio(site, source, handler);
+	if (rule_preload(site, source, handler) != 0)
+		rc = -1;
 	warn_about_files(site, source, handler);
 	return rc;
 }

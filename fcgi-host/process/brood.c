@@ -1,9 +1,13 @@
 #include "process/brood.h"
 
 #include "base/clock.h"
+#include "process/look.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -123,6 +127,25 @@ static struct process_usage usage_of(const struct rusage *rusage)
 	};
 }
 
+static void take_off_one(uint64_t *from, uint64_t what)
+{
+	*from = *from > what ? *from - what : 0;
+}
+
+static void take_off(struct process_usage *usage, const struct process_usage *start)
+{
+	take_off_one(&usage->cpu_us, start->cpu_us);
+	take_off_one(&usage->minor_faults, start->minor_faults);
+	take_off_one(&usage->major_faults, start->major_faults);
+}
+
+static void close_control(struct child *child)
+{
+	if (child->control_fd > 0)
+		close(child->control_fd);
+	child->control_fd = 0;
+}
+
 static void finish_left(struct brood *brood, struct child *child)
 {
 	add_report(brood, &child->exit);
@@ -133,7 +156,10 @@ static void child_exited(struct brood *brood, struct child *child, int wait_stat
 {
 	child->exit = (struct spawn_report){
 		.id = child->id, .at_ns = clock_monotonic_ns(), .kind = SPAWN_REPORT_EXITED,
-		.wait_status = wait_status, .usage = usage_of(rusage) };
+		.wait_status = wait_status, .usage = usage_of(rusage),
+		.start_usage = child->start_usage, .was_handed_over = child->was_handed_over };
+	take_off(&child->exit.usage, &child->start_usage);
+	close_control(child);
 	/* A process that died leaves nobody of its group behind; one that ended by
 	 * itself may. */
 	if (WIFSIGNALED(wait_status) && !child->is_ended)
@@ -180,29 +206,109 @@ static void reap(struct brood *brood)
 		check_left(brood);
 }
 
-void brood_start(struct brood *brood, uint64_t id, bool is_prompt, struct spawn_child *how)
+static void add_child(struct brood *brood, const struct spawn_ask *ask, struct child *child)
 {
-	struct child *child = child_table_take(&brood->children), *former;
+	struct child *former = child_table_by_pid(&brood->children, child->pid);
+
+	if (former != NULL)             /* its number was free again: its group is gone */
+		finish_left(brood, former);
+	child->id = ask->id;
+	child->handler = ask->handler;
+	child->generation = ask->generation;
+	child_table_add(&brood->children, child);
+	add_report(brood, &(struct spawn_report){
+		.id = ask->id, .at_ns = clock_monotonic_ns(), .kind = SPAWN_REPORT_STARTED, .pid = child->pid });
+	if (ask->is_prompt)
+		brood->is_report_due = true;
+}
+
+void brood_start(struct brood *brood, const struct spawn_ask *ask, int control_fd, struct spawn_child *how)
+{
+	struct child *child = child_table_take(&brood->children);
 
 	if (child == NULL) {
-		brood_fail(brood, id, SPAWN_STEP_FORK, ENOMEM);
+		brood_fail(brood, ask->id, SPAWN_STEP_FORK, ENOMEM);
 		return;
 	}
-	child->id = id;
 	child->pid = spawn_child_run(how);
 	if (child->pid < 0) {
 		child_table_put_back(&brood->children, child);
-		brood_fail(brood, id, how->failed_step, how->failed_errno);
+		brood_fail(brood, ask->id, how->failed_step, how->failed_errno);
 		return;
 	}
-	former = child_table_by_pid(&brood->children, child->pid);
-	if (former != NULL)             /* its number was free again: its group is gone */
-		finish_left(brood, former);
-	child_table_add(&brood->children, child);
-	add_report(brood, &(struct spawn_report){
-		.id = id, .at_ns = clock_monotonic_ns(), .kind = SPAWN_REPORT_STARTED, .pid = child->pid });
-	if (is_prompt)
-		brood->is_report_due = true;
+	if (control_fd > 0)
+		child->control_fd = fcntl(control_fd, F_DUPFD_CLOEXEC, 5);
+	add_child(brood, ask, child);
+}
+
+/* Whatever the relay says: only a living child of ours, with a group of its own,
+ * that nobody answers for yet. */
+static bool may_adopt(const struct brood *brood, pid_t pid)
+{
+	siginfo_t info = { 0 };
+	const struct child *child;
+
+	if (pid <= 1 || waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != 0 || getpgid(pid) != pid)
+		return false;
+	child = child_table_by_pid(&brood->children, pid);
+	return child == NULL || child->is_left;
+}
+
+void brood_adopt(struct brood *brood, const struct spawn_ask *ask, int control_fd)
+{
+	struct child *child = may_adopt(brood, ask->pid) ? child_table_take(&brood->children) : NULL;
+
+	if (child == NULL) {
+		brood_fail(brood, ask->id, SPAWN_STEP_GROUP, ESRCH);
+		return;
+	}
+	child->pid = ask->pid;
+	child->control_fd = fcntl(control_fd, F_DUPFD_CLOEXEC, 5);
+	add_child(brood, ask, child);
+	brood_set_ready(child);
+}
+
+struct child *brood_waiting(const struct brood *brood, uint64_t id)
+{
+	struct child *child = child_table_by_id(&brood->children, id);
+
+	return child == NULL || child->control_fd <= 0 ? NULL : child;
+}
+
+void brood_set_ready(struct child *child)
+{
+	struct look look;
+
+	if (look_at(child->pid, &look) == 0)
+		child->start_usage = (struct process_usage){
+			.cpu_us = look.cpu_us, .minor_faults = look.minor_faults, .major_faults = look.major_faults };
+	if (geteuid() == 0)             /* see spawn_child.c; the whole group, so that it counts for every thread */
+		setpriority(PRIO_PGRP, (id_t)child->pid, 0);
+}
+
+/* As handlers/shims/README.md has it: length, type, then the variables. */
+void brood_hand_over(struct child *child, char *const *envp)
+{
+	static char message[BROOD_HAND_OVER_MAX];
+	size_t len = 5;
+	uint32_t payload;
+
+	for (; *envp != NULL; envp++) {
+		size_t size = strlen(*envp) + 1;
+
+		if (size > sizeof(message) - len)
+			break;
+		memcpy(message + len, *envp, size);
+		len += size;
+	}
+	payload = htonl((uint32_t)(len - 4));
+	memcpy(message, &payload, 4);
+	message[4] = 'E';
+	if (*envp == NULL && send(child->control_fd, message, len, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)len)
+		child->was_handed_over = true;
+	else
+		signal_group(child, SIGKILL);
+	close_control(child);
 }
 
 void brood_tend(struct brood *brood)

@@ -147,9 +147,9 @@ static bool take_place(struct pool *pool)
 	return pool->handler->connect.text != NULL || budget_take(&pool->share);
 }
 
-static void give_place(struct pool *pool)
+static void give_place(struct pool *pool, struct spare *spare)
 {
-	struct pool_result result = { .answer = POOL_READY };
+	struct pool_result result = { .answer = POOL_READY, .spare = spare };
 
 	pool->borrowed++;
 	answer(pool->first, &result);
@@ -179,6 +179,39 @@ static void give_workers(struct pool *pool)
 	pool_set_idle_timer(pool);
 }
 
+static void end_idle(struct pool *pool)
+{
+	pool_end_idle(pool);
+	if (pool->spares != NULL && !spares_is_closed(pool->spares))
+		spares_close(pool->spares);
+}
+
+/* true when the first in line was given a place, or should not wait for it. */
+static bool give_next_place(struct pool *pool)
+{
+	struct spare *spare = pool->spares == NULL ? NULL : spares_take(pool->spares);
+	unsigned to_serve = pool->waiting < free_places(pool) ? pool->waiting : free_places(pool);
+
+	if (spare == NULL && pool->spares != NULL && spares_soon(pool->spares, to_serve) >= to_serve)
+		return false;
+	if (spare == NULL && !take_place(pool)) {
+		/* What we have ahead may be all that there is to have. */
+		if (pool->spares != NULL && pool->borrowed == 0)
+			spares_yield(pool->spares);
+		return false;
+	}
+	give_place(pool, spare);
+	return true;
+}
+
+static void give_places(struct pool *pool)
+{
+	while (pool->first != NULL && free_places(pool) > 0 && give_next_place(pool))
+		;
+	if (pool->spares != NULL)
+		spares_tend(pool->spares);
+}
+
 static void serve_line(void *ctx)
 {
 	struct pool *pool = ctx;
@@ -188,12 +221,12 @@ static void serve_line(void *ctx)
 	refuse_overflow(pool);
 	if (pool->has_workers)
 		give_workers(pool);
-	while (!pool->has_workers && pool->first != NULL && free_places(pool) > 0 && take_place(pool))
-		give_place(pool);
+	else
+		give_places(pool);
 	set_line_timer(pool);
 	check_trial(pool);
 	if (pool->is_retired && pool->first == NULL)
-		pool_end_idle(pool);
+		end_idle(pool);
 	if ((pool->is_closed || pool->is_retired) && pool->first == NULL && pool->holders == 0 && pool_is_empty(pool))
 		pool->on_empty(pool->ctx);      /* which may free the pool */
 }
@@ -253,6 +286,11 @@ void pool_release(struct pool *pool, struct worker *worker, bool is_good)
 	pool_wake(pool);
 }
 
+void pool_on_answered(struct pool *pool)
+{
+	spares_on_answered(pool->spares);
+}
+
 /* Open and close. */
 
 /* Something that was refused may be had now, or a pause is over. */
@@ -268,6 +306,8 @@ static void on_need(void *ctx)
 
 	if (pool->idle.last != NULL && pool->waiting == 0)
 		pool_stop_worker(pool, pool->idle.last);
+	if (pool->spares != NULL && pool->waiting == 0)
+		spares_yield(pool->spares);
 }
 
 struct pool *pool_new(const struct handler_config *handler, uint32_t generation, struct budget *budget, struct loop *loop, struct spawner *spawner,
@@ -293,6 +333,10 @@ struct pool *pool_new(const struct handler_config *handler, uint32_t generation,
 	pool->share = (struct budget_share){
 		.reserved = handler->workers.reserved, .on_free = on_wake, .on_need = on_need, .ctx = pool };
 	budget_join(budget, &pool->share);
+	if (config_is_waiting(handler) && (pool->spares = spares_new(handler, generation, &pool->share, loop, spawner, on_wake, pool, err)) == NULL) {
+		pool_free(&pool);
+		return NULL;
+	}
 	if (pool->age_timer == NULL || pool->line_timer == NULL || pool->idle_timer == NULL || pool->pause_timer == NULL) {
 		err_set(err, "no memory for the pool of handler %s", handler->name);
 		pool_free(&pool);
@@ -311,7 +355,7 @@ void pool_close(struct pool *pool, void (*on_empty)(void *ctx), void *ctx)
 	pool->on_empty = on_empty;
 	pool->ctx = ctx;
 	pool->is_closed = true;
-	pool_end_idle(pool);
+	end_idle(pool);
 	pool_wake(pool);
 }
 
@@ -357,7 +401,8 @@ uint32_t pool_generation(const struct pool *pool)
 
 bool pool_is_empty(const struct pool *pool)
 {
-	return pool_living(pool) == 0 && pool->stopping.count == 0 && pool->borrowed == 0;
+	return pool_living(pool) == 0 && pool->stopping.count == 0 && pool->borrowed == 0 &&
+		(pool->spares == NULL || spares_is_empty(pool->spares));
 }
 
 void pool_free(struct pool **pool)
@@ -371,6 +416,7 @@ void pool_free(struct pool **pool)
 	timer_free(&p->idle_timer);
 	timer_free(&p->pause_timer);
 	timer_free(&p->age_timer);
+	spares_free(&p->spares);
 	budget_leave(&p->share);
 	pool_free_workers(p);
 	free(p);
@@ -378,6 +424,19 @@ void pool_free(struct pool **pool)
 }
 
 /* What it is doing. */
+
+static void read_spares(const struct pool *pool, struct pool_reading *out)
+{
+	struct spares_reading reading;
+
+	spares_read(pool->spares, &reading);
+	out->idle = reading.ready;
+	out->starting = reading.starting;
+	out->stopping = reading.ending;
+	out->early_deaths = reading.failures;
+	out->next_try_ns = reading.next_try_ns;
+	out->ended = (struct pool_ended){ reading.ended_count, reading.died_count, reading.cpu_us, reading.max_rss_kib };
+}
 
 void pool_read(const struct pool *pool, struct pool_reading *out)
 {
@@ -396,4 +455,12 @@ void pool_read(const struct pool *pool, struct pool_reading *out)
 		.next_try_ns = pool->pause_until_ns > now ? pool->pause_until_ns - now : 0,
 		.ended = pool->ended,
 	};
+	if (pool->spares != NULL)
+		read_spares(pool, out);
+}
+
+void pool_each_spare(const struct pool *pool, pool_spare_fn *on_spare, void *ctx)
+{
+	if (pool->spares != NULL)
+		spares_each(pool->spares, on_spare, ctx);
 }

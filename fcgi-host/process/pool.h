@@ -4,7 +4,8 @@
  *
  * Borrow with pool_acquire(); hand back once, with pool_release().  For a
  * handler with persistent workers of ours the waiter gets a worker; for every
- * other handler it gets a place: the right to one process or one connection.
+ * other handler it gets a place: the right to one process or one connection, and
+ * perhaps a process that waits already.
  * Nothing here blocks, and no callback runs inside pool_acquire(): the answer
  * always comes later, from the event loop.
  */
@@ -15,6 +16,7 @@
 #include "base/loop.h"
 #include "config/config.h"
 #include "process/budget.h"
+#include "process/spare.h"
 #include "process/spawn.h"
 #include "process/worker.h"
 
@@ -35,6 +37,8 @@ enum pool_answer {
 struct pool_result {
 	enum pool_answer answer;
 	struct worker *worker;          /* NULL for a place */
+	struct spare *spare;            /* with a place: the process that waited for this request, the
+	                                 * waiter's from now on; NULL: it is to start one */
 	unsigned retry_after_s;         /* for LINE_FULL, LINE_TIMEOUT, PAUSED, STOPPED */
 	enum spawn_step failed_step;
 	int failed_errno;
@@ -100,12 +104,17 @@ void pool_let_go(struct pool *pool);
  * when another is ready, or when it is not needed. */
 void pool_release(struct pool *pool, struct worker *worker, bool is_good);
 
+/* The answer of one that was given a spare has ended, before or at its release:
+ * call it once, so that another is started. */
+void pool_on_answered(struct pool *pool);
+
 /* Ends a borrowed worker; it stays borrowed, and worker->on_gone (which must be
  * set) tells when to hand it back. */
 void pool_stop_borrowed(struct pool *pool, struct worker *worker);
 
-/* What it is doing, for `status`.  Only a pool with workers knows its processes:
- * without, all four states are 0 and `ended` is too. */
+/* What it is doing, for `status`.  A pool without workers knows its waiting
+ * processes at most: those with a request are not in the four states nor in
+ * `ended`. */
 struct pool_ended { uint64_t count, died /* without being told to */, cpu_us, max_rss_kib; };
 struct pool_reading {
 	bool has_workers;
@@ -122,5 +131,8 @@ void pool_read(const struct pool *pool, struct pool_reading *out);
 /* All that have not ended, busy ones first. */
 typedef void pool_worker_fn(void *ctx, const struct worker *worker);
 void pool_each_worker(const struct pool *pool, pool_worker_fn *on_worker, void *ctx);
+/* Without workers: those that wait, or are about to. */
+typedef void pool_spare_fn(void *ctx, const struct process *process, enum spare_state state);
+void pool_each_spare(const struct pool *pool, pool_spare_fn *on_spare, void *ctx);
 
 #endif

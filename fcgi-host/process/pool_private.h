@@ -6,6 +6,7 @@
 #define FCGI_HOST_PROCESS_POOL_PRIVATE_H
 
 #include "process/pool.h"
+#include "process/spares.h"
 
 struct ring {
 	struct worker *first, *last;
@@ -20,6 +21,7 @@ struct pool {
 	const char *folder;
 	void *owner;
 	bool has_workers;               /* else places */
+	struct spares *spares;          /* those that wait for a request; NULL: none do */
 	bool is_closed;
 	bool is_retired;                /* keeps no worker but for those who wait */
 	void (*on_empty)(void *ctx);    /* once it is closed or retired */

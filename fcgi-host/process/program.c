@@ -84,6 +84,9 @@ static int build_program(struct program *program, const struct handler_config *h
 	program->limits = (struct program_limits){
 		.data_bytes = handler->limits.memory_bytes * (handler->process == PROCESS_PERSISTENT ? 2 : 1), .cpu_s = (handler->limits.cpu_ms + 999) / 1000,
 		.files = handler->limits.files, .processes = handler->limits.processes };
+	program->is_learning = config_learns_preload(handler);
+	if (!program->is_learning && handler->preload != NULL && strcmp(handler->preload[0], "none") != 0)
+		program->preload = handler->preload;
 	if (build_directory(program, handler) != 0)
 		return -1;
 	return build_env(program, handler);

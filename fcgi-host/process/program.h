@@ -26,6 +26,8 @@ struct program {
 	size_t env_count;
 	const struct identity *identity;        /* NULL: as the spawner itself */
 	struct program_limits limits;
+	char **preload;                 /* modules loaded ahead, or NULL */
+	bool is_learning;               /* those that requests came to load, instead */
 };
 
 /* One per handler, borrowing from `config`.  NULL without memory.  They live as

@@ -1,7 +1,6 @@
-#include "process/spawn.h"
+#include "process/spawn_private.h"
 
 #include "base/clock.h"
-#include "process/spawn_link.h"
 #include "process/spawn_proto.h"
 #include "process/spawner.h"
 
@@ -20,45 +19,7 @@ enum {
 	END_TIMEOUT_MS = 1000,
 };
 
-/* A LOAD that is under way. */
-struct spawner_load {
-	uint32_t generation;
-	size_t answers;
-	uint64_t digest;
-	bool is_fine;
-	void (*on_loaded)(void *ctx, bool is_fine, uint64_t digest);    /* NULL: cancelled */
-	void *ctx;
-};
-
-/* A RIGHTS that is under way. */
-struct spawner_rights {
-	uint32_t generation;
-	void (*on_changed)(void *ctx, int errnum, size_t failed);       /* NULL: cancelled */
-	void *ctx;
-};
-
-struct spawner {
-	const struct config *config;
-	struct spawn_link *links;
-	size_t links_count;
-	struct spawn_link_owner owner;
-	struct loop *loop;              /* NULL until attached */
-	void (*on_lost)(void *ctx);
-	void *ctx;
-	uint64_t asked_count;
-	struct process **buckets;       /* STARTING and RUNNING, by id, chained by next */
-	size_t buckets_count, processes_count;
-	struct process *gone;           /* their on_gone is due, chained by next */
-	struct defer defer;
-	struct spawner_load load;
-	struct spawner_rights rights;
-	bool is_lost, is_lost_told;
-	bool is_calling;                /* a callback runs */
-	bool is_free;                   /* spawner_free() was called in it */
-};
-
-/* ids are not used twice, and tell the link. */
-static struct spawn_link *link_of(struct spawner *spawner, uint64_t id)
+struct spawn_link *spawner_link_of(struct spawner *spawner, uint64_t id)
 {
 	return &spawner->links[id % spawner->links_count];
 }
@@ -235,6 +196,8 @@ static void on_report(void *ctx, const struct spawn_report *report)
 	} else {
 		process->wait_status = report->wait_status;
 		process->usage = report->usage;
+		process->start_usage = report->start_usage;
+		process->was_handed_over = report->was_handed_over != 0;
 	}
 	tell_gone(spawner, process);
 }
@@ -256,7 +219,7 @@ static void on_link_lost(void *ctx, struct spawn_link *lost)
 	waitpid(lost->pid, NULL, WNOHANG);
 	for (size_t i = 0; i < spawner->buckets_count; i++) {
 		for (struct process **link = &spawner->buckets[i]; *link != NULL; ) {
-			if (link_of(spawner, (*link)->id) != lost) {
+			if (spawner_link_of(spawner, (*link)->id) != lost) {
 				link = &(*link)->next;
 				continue;
 			}
@@ -396,12 +359,13 @@ static int check_request(const struct spawner *spawner, const struct spawn_reque
 	return 0;
 }
 
-static struct spawn_message message_of(const struct spawn_request *request, uint64_t id)
+static struct spawn_message message_of(const struct spawn_request *request)
 {
-	const struct bytes *block = request->environ;
+	const struct bytes *block = request->ahead != SPAWN_FOR_REQUEST ? request->preload : request->environ;
 	struct spawn_message message = {
 		.ask = {
-			.id = id, .kind = SPAWN_ASK_START, .handler = request->handler, .generation = request->generation, .is_prompt = request->is_prompt,
+			.kind = SPAWN_ASK_START, .handler = request->handler, .generation = request->generation, .is_prompt = request->is_prompt,
+			.ahead = request->ahead,
 			.script_len = request->script == NULL ? 0 : (uint32_t)strlen(request->script) + 1,
 			.environ_len = block == NULL ? 0 : (uint32_t)block->len,
 		},
@@ -415,6 +379,10 @@ static struct spawn_message message_of(const struct spawn_request *request, uint
 			message.ask.fds |= 1u << i;
 			message.fds[count++] = request->fds[i];
 		}
+	}
+	for (unsigned i = 0; request->ahead != SPAWN_FOR_REQUEST && i < 2; i++) {
+		message.ask.fds |= 1u << (SPAWN_FD_CONTROL + i);
+		message.fds[count++] = request->control_fds[i];
 	}
 	return message;
 }
@@ -431,31 +399,41 @@ static int hopeless(const struct spawn_request *request, enum spawn_step *step_o
 	return 0;
 }
 
+int spawner_begin(struct spawner *spawner, struct process *process, size_t link, struct spawn_message *message, struct err *err)
+{
+	int errnum;
+
+	if (spawner->processes_count >= spawner->buckets_count)
+		grow(spawner);
+	process->id = message->ask.id = spawner->asked_count++ * spawner->links_count + link;
+	process->asked_ns = clock_monotonic_ns();
+	process->failed_step = SPAWN_STEP_NONE;
+	process->was_ahead = message->ask.ahead != SPAWN_FOR_REQUEST;
+	errnum = spawn_link_send(&spawner->links[link], message);
+	if (errnum != 0)
+		return err_set_errno(err, errnum, "cannot ask the spawner for a process");
+	spawner->processes_count++;
+	insert(spawner, process);
+	process->state = PROCESS_STARTING;
+	process->spawner = spawner;
+	return 0;
+}
+
 int process_start(struct spawner *spawner, struct process *process, const struct spawn_request *request, struct err *err)
 {
-	size_t link = least_busy(spawner);
 	struct spawn_message message;
 	enum spawn_step step;
 	int errnum;
 
 	if (check_request(spawner, request, err) != 0)
 		return -1;
-	if (spawner->processes_count >= spawner->buckets_count)
-		grow(spawner);
-	process->id = spawner->asked_count++ * spawner->links_count + link;
-	process->asked_ns = clock_monotonic_ns();
-	process->failed_step = SPAWN_STEP_NONE;
 	errnum = hopeless(request, &step);
 	if (errnum == 0) {
-		message = message_of(request, process->id);
-		errnum = spawn_link_send(&spawner->links[link], &message);
-		if (errnum != 0)
-			return err_set_errno(err, errnum, "cannot ask the spawner for a process");
-		spawner->processes_count++;
-		insert(spawner, process);
-	} else {
-		fail_later(spawner, process, step, errnum);
+		message = message_of(request);
+		return spawner_begin(spawner, process, least_busy(spawner), &message, err);
 	}
+	process->asked_ns = clock_monotonic_ns();
+	fail_later(spawner, process, step, errnum);
 	process->state = PROCESS_STARTING;
 	process->spawner = spawner;
 	return 0;
@@ -508,13 +486,18 @@ void spawner_cancel(struct spawner *spawner)
 	spawner->rights.on_changed = NULL;
 }
 
+bool spawner_has(struct spawner *spawner, const struct process *process)
+{
+	return spawner != NULL && *find(spawner, process->id) == process;
+}
+
 void process_signal(struct process *process, int signal)
 {
 	struct spawn_message message = {
 		.ask = { .id = process->id, .kind = SPAWN_ASK_SIGNAL, .signal = (uint32_t)signal } };
 
 	if (process->spawner != NULL && *find(process->spawner, process->id) == process)
-		spawn_link_send(link_of(process->spawner, process->id), &message);
+		spawn_link_send(spawner_link_of(process->spawner, process->id), &message);
 }
 
 void process_forget(struct process *process)

@@ -28,6 +28,7 @@ enum spawn_step {
 	SPAWN_STEP_DESCRIPTORS,
 	SPAWN_STEP_PROGRAM,     /* no such script (ENOENT), or not one of the folder's files (EACCES) */
 	SPAWN_STEP_EXEC,        /* E2BIG: too many or too large variables */
+	SPAWN_STEP_WAIT,        /* it cannot wait for a request: see spawn_request.ahead */
 	SPAWN_STEP_LOST,        /* the spawner is gone, and the process with it */
 };
 const char *spawn_step_name(enum spawn_step step);
@@ -53,7 +54,10 @@ struct process {
 	int wait_status;                /* as of wait(2), when GONE by exit; KILL when the spawner was lost */
 	enum spawn_step failed_step;    /* when it never ran, or the spawner was lost */
 	int failed_errno;
-	struct process_usage usage;
+	struct process_usage usage;     /* where it waited: since it was handed its request */
+	bool was_ahead;                 /* it waited: start_usage is known */
+	bool was_handed_over;           /* when GONE and was_ahead: it had got its request */
+	struct process_usage start_usage;       /* until it was ready */
 	void (*on_started)(void *ctx);  /* may be NULL; unless is_prompt up to 5 ms late, unlike started_ns */
 	void (*on_gone)(void *ctx);     /* exited, or never ran (failed_step is set) */
 	void *ctx;
@@ -61,12 +65,18 @@ struct process {
 	struct process *next;           /* for spawn.c only */
 };
 
+/* A process that waits for its request: handlers/shims/README.md. */
+enum spawn_ahead { SPAWN_FOR_REQUEST, SPAWN_PARKED, SPAWN_ZYGOTE };
+
 struct spawn_request {
 	unsigned handler;               /* its number */
 	uint32_t generation;            /* of the configuration that gave it; 0 is the first */
 	const char *script;             /* with scripts: the path below the folder, else NULL */
 	const struct bytes *environ;    /* "NAME=value\0"…; may be NULL */
 	int fds[3];                     /* stdin, stdout, stderr; -1 is /dev/null.  Stay the caller's */
+	enum spawn_ahead ahead;         /* started at lower priority where that can be raised again */
+	const struct bytes *preload;    /* with ahead: learnt modules, "NAME\0"…; may be NULL */
+	int control_fds[2];             /* with ahead: the process's end and ours, which the spawner keeps; both stay the caller's */
 	bool is_prompt;                 /* on_started comes at once, at the price of a wake-up */
 };
 
@@ -112,6 +122,19 @@ unsigned spawner_starting_count(const struct spawner *spawner);
 /* Asks for a start.  0: on_gone will run, after on_started where it ran.
  * -1: nothing was asked. */
 int process_start(struct spawner *spawner, struct process *process, const struct spawn_request *request, struct err *err);
+
+/* A process that a zygote has forked becomes a child of the zygote's spawner; from
+ * here on it is as one that was started (on_started comes at once, then on_gone).
+ * `request` gives handler, generation and control_fds[1]. */
+int process_adopt(struct process *process, const struct process *zygote, pid_t pid, const struct spawn_request *request, struct err *err);
+
+/* It is initialised and waits: its normal priority, and what it has used is
+ * accounted to its start. */
+void process_set_ready(struct process *process);
+
+/* Its request's variables, "NAME=value\0"…  One that died before says so in
+ * was_handed_over.  -1: nothing was sent. */
+int process_hand_over(struct process *process, const struct bytes *environ, struct err *err);
 
 /* Signals the whole process group: TERM, KILL, INT, HUP, QUIT, USR1, USR2 or
  * CONT.  After one of the first five but KILL, on_gone waits until all of the

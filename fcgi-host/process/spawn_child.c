@@ -43,12 +43,12 @@ IN_CHILD static int become(const struct identity *identity)
 	return 0;
 }
 
-IN_CHILD static int take_descriptors(const int fds[3])
+IN_CHILD static int take_descriptors(const struct spawn_child *child)
 {
 	for (int i = 0; i < 3; i++)
-		if (dup2(fds[i], i) < 0)
+		if (dup2(child->fds[i], i) < 0)
 			return -1;
-	return 0;
+	return child->control_fd == 0 || dup2(child->control_fd, 3) == 3 ? 0 : -1;
 }
 
 /* A limit above what the host itself may use stays at that. */
@@ -90,28 +90,32 @@ IN_CHILD static enum spawn_step run_steps(const struct spawn_child *child, pid_t
 	if (child->identity != NULL && become(child->identity) != 0)
 		return SPAWN_STEP_USER;
 
-	/* 3. What it may use.  After step 2: a limit on processes counts its user's. */
+	/* 3. Behind those that work, where it has no request yet. */
+	if (child->nice != 0)
+		setpriority(PRIO_PROCESS, 0, child->nice);
+
+	/* 4. What it may use.  After step 2: a limit on processes counts its user's. */
 	if (set_limits(child->limits) != 0)
 		return SPAWN_STEP_LIMITS;
 
-	/* 4. It ends when the spawner is killed.  After step 2, which clears this;
+	/* 5. It ends when the spawner is killed.  After step 2, which clears this;
 	 *    and where that happened already, nobody will signal it. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
 		return SPAWN_STEP_GROUP;
 
-	/* 5. Its directory. */
+	/* 6. Its directory. */
 	if (chdir(child->directory) != 0 && !child->is_directory_optional)
 		return SPAWN_STEP_DIRECTORY;
 
-	/* 6. Descriptors 0, 1 and 2; all others are close-on-exec. */
-	if (take_descriptors(child->fds) != 0)
+	/* 7. Descriptors 0, 1 and 2, and 3 where it waits; all others are close-on-exec. */
+	if (take_descriptors(child) != 0)
 		return SPAWN_STEP_DESCRIPTORS;
 
-	/* 7. An empty signal mask; no signal is ignored, so all get their default. */
+	/* 8. An empty signal mask; no signal is ignored, so all get their default. */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 
-	/* 8. The program. */
+	/* 9. The program. */
 	execve(child->path, child->argv, child->envp);
 	return SPAWN_STEP_EXEC;
 }

@@ -20,7 +20,7 @@ struct waiting {
 	uint64_t id;
 	bool is_start;
 	unsigned fds_count;             /* ours, to be sent with the first byte */
-	int fds[3];
+	int fds[SPAWN_FDS];
 	size_t len, sent;
 	char data[];
 };
@@ -30,10 +30,16 @@ static unsigned fds_in(const struct spawn_message *message)
 	return (unsigned)__builtin_popcount(message->ask.fds);
 }
 
+/* Is it answered by STARTED or FAILED? */
+static bool is_start(const struct spawn_ask *ask)
+{
+	return ask->kind == SPAWN_ASK_START || ask->kind == SPAWN_ASK_ADOPT;
+}
+
 /* Bytes sent, or -1 with errno. */
 static ssize_t send_some(int fd, struct iovec *iov, size_t iov_count, const int *fds, unsigned fds_count)
 {
-	union { struct cmsghdr align; char bytes[CMSG_SPACE(3 * sizeof(int))]; } control;
+	union { struct cmsghdr align; char bytes[CMSG_SPACE(SPAWN_FDS * sizeof(int))]; } control;
 	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = iov_count };
 	struct cmsghdr *cmsg;
 	ssize_t n;
@@ -76,7 +82,7 @@ static struct waiting *waiting_new(const struct spawn_message *message)
 
 	if (waiting == NULL)
 		return NULL;
-	*waiting = (struct waiting){ .id = ask->id, .is_start = ask->kind == SPAWN_ASK_START, .len = len };
+	*waiting = (struct waiting){ .id = ask->id, .is_start = is_start(ask), .len = len };
 	for (unsigned i = 0; i < fds_in(message); i++) {
 		waiting->fds[i] = fcntl(message->fds[i], F_DUPFD_CLOEXEC, 3);
 		if (waiting->fds[i] < 0) {
@@ -132,13 +138,13 @@ static void flush(struct spawn_link *link)
 	while (link->fd >= 0 && link->first != NULL) {
 		struct waiting *waiting = link->first;
 		uint64_t id = waiting->id;
-		bool is_start = waiting->is_start;
+		bool was_start = waiting->is_start;
 		int status = send_waiting(link, waiting), errnum = errno;
 
 		if (status == 0)
 			break;
 		drop_first(link);
-		if (status < 0 && is_start) {
+		if (status < 0 && was_start) {
 			link->starting--;
 			link->owner->on_unsent(link->owner->ctx, id, errnum);
 		}
@@ -184,7 +190,7 @@ int spawn_link_send(struct spawn_link *link, const struct spawn_message *message
 		errnum = enqueue(link, message);
 	else if (send_some(link->fd, iov, 3, message->fds, fds_in(message)) < 0)
 		errnum = errno == EAGAIN ? enqueue(link, message) : errno;
-	if (errnum == 0 && message->ask.kind == SPAWN_ASK_START)
+	if (errnum == 0 && is_start(&message->ask))
 		link->starting++;
 	return errnum;
 }

@@ -46,7 +46,7 @@ struct spawn_message {
 	struct spawn_ask ask;
 	const char *script;             /* ask.script_len bytes */
 	const void *environ;            /* ask.environ_len bytes */
-	int fds[3];                     /* those that ask.fds tells of, first ones first */
+	int fds[SPAWN_FDS];             /* those that ask.fds tells of, first ones first */
 };
 
 /* 0: sent, or waiting to be (all is copied, descriptors too).  Else an errno. */

@@ -23,23 +23,31 @@ enum {
 	SPAWN_ENVIRON_MAX_BYTES = 6 * 1024 * 1024,      /* Linux never takes more, whatever the limits */
 };
 
+/* Descriptors 0 to 2 of a process, its end of the control socket, and the other. */
+enum { SPAWN_FD_CONTROL = 3, SPAWN_FD_OTHER_END = 4, SPAWN_FDS = 5 };
+
 enum spawn_ask_kind {
 	SPAWN_ASK_START = 1,
 	SPAWN_ASK_SIGNAL,
 	SPAWN_ASK_LOAD,                 /* read the configuration again, as `generation`: answered by LOADED */
 	SPAWN_ASK_FORGET,               /* `generation` is not used any more */
 	SPAWN_ASK_RIGHTS,               /* sockets go from the rights of `id`, a generation too, to those of `generation` */
+	SPAWN_ASK_ADOPT,                /* `pid`, forked by a zygote: answered as a START */
+	SPAWN_ASK_READY,                /* it waits for its request */
+	SPAWN_ASK_HAND_OVER,            /* its request: environ */
 };
 
 struct spawn_ask {
 	uint64_t id;                    /* chosen by the relay, never used twice */
 	uint32_t kind;                  /* enum spawn_ask_kind */
-	uint32_t handler;               /* START: its number */
-	uint32_t fds;                   /* START: bit i is set when descriptor i travels along */
+	uint32_t handler;               /* START, ADOPT: its number */
+	uint32_t fds;                   /* START, ADOPT: bit i is set when descriptor i travels along, see SPAWN_FDS */
 	uint32_t script_len;            /* START: with the NUL; 0 when there is none */
-	uint32_t environ_len;           /* START */
+	uint32_t environ_len;           /* START, HAND_OVER; with `ahead` the names of learnt modules */
+	uint32_t ahead;                 /* START: enum spawn_ahead */
+	int32_t pid;                    /* ADOPT */
 	uint32_t signal;                /* SIGNAL */
-	uint32_t generation;            /* START, LOAD, FORGET, RIGHTS: of the configuration */
+	uint32_t generation;            /* START, ADOPT, LOAD, FORGET, RIGHTS: of the configuration */
 	uint32_t is_prompt;             /* START: STARTED does not wait for company */
 };
 
@@ -60,7 +68,9 @@ struct spawn_report {
 	                                 * RIGHTS: errnum 0, or why not, and which socket as `step` */
 	uint64_t digest;                /* LOADED: of the file's text */
 	int32_t wait_status;            /* EXITED */
-	struct process_usage usage;     /* EXITED */
+	struct process_usage usage;     /* EXITED: without what was used until it was ready */
+	struct process_usage start_usage;       /* EXITED: until it was ready */
+	uint32_t was_handed_over;       /* EXITED */
 };
 
 #endif

@@ -20,6 +20,7 @@ static const char *const step_names[] = {
 	[SPAWN_STEP_DESCRIPTORS] = "descriptors",
 	[SPAWN_STEP_PROGRAM] = "program",
 	[SPAWN_STEP_EXEC] = "exec",
+	[SPAWN_STEP_WAIT] = "wait",
 	[SPAWN_STEP_LOST] = "spawner-lost",
 };
 

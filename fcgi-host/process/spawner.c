@@ -2,6 +2,7 @@
 
 #include "process/brood.h"
 #include "process/edition.h"
+#include "process/hook.h"
 #include "process/program.h"
 #include "process/socket_folder.h"
 #include "process/socket_path.h"
@@ -24,6 +25,7 @@
 enum {
 	SOCKET_FD = 3, NULL_FD = 4, FIRST_OTHER_FD = 5,
 	INPUT_MAX_BYTES = sizeof(struct spawn_ask) + SPAWN_SCRIPT_MAX_BYTES + SPAWN_ENVIRON_MAX_BYTES,
+	AHEAD_NICE = 10,                        /* of a process that has no request yet */
 	INPUT_KEEP_BYTES = 256 * 1024,          /* touched memory beyond it is given back */
 	ENVP_MAX = SPAWN_ENVIRON_MAX_BYTES / sizeof(char *),
 };
@@ -36,7 +38,7 @@ struct spawner_state {
 	char *input;                            /* INPUT_MAX_BYTES, touched as needed */
 	size_t input_len;
 	char **envp;                            /* ENVP_MAX, touched as needed */
-	int fds[3];                             /* received, for the START being read */
+	int fds[SPAWN_FDS];                     /* received, for the START or ADOPT being read */
 	unsigned fds_count;
 	bool is_short_of_fds;                   /* the kernel could not hand some over */
 	sigset_t wait_mask;                     /* all but CHLD blocked */
@@ -48,17 +50,44 @@ _Noreturn static void end_for_bad_message(struct spawner_state *state, const cha
 	brood_end(&state->brood, 1);
 }
 
+/* The variables of a process that waits for its request. */
+static int set_hooks(struct spawner_state *state, const struct spawn_ask *ask, const struct program *program, const char *learnt)
+{
+	struct err why;
+
+	if (hook_environ(program, (enum spawn_ahead)ask->ahead, learnt, ask->environ_len, state->envp, ENVP_MAX, &why) == 0)
+		return 0;
+	brood_fail(&state->brood, ask->id, SPAWN_STEP_WAIT, ENOEXEC);
+	return -1;
+}
+
+static int set_variables(struct spawner_state *state, const struct spawn_ask *ask, const struct program *program, char *block)
+{
+	int errnum;
+
+	if (ask->ahead != SPAWN_FOR_REQUEST)
+		return set_hooks(state, ask, program, block);
+	errnum = program_environ(program, block, ask->environ_len, state->envp, ENVP_MAX);
+	if (errnum != 0)
+		brood_fail(&state->brood, ask->id, SPAWN_STEP_EXEC, errnum);
+	return errnum;
+}
+
 /* `script` (or NULL) and `block` lie in the input. */
 static void start_program(struct spawner_state *state, const struct spawn_ask *ask, const char *script, char *block,
-	const int fds[3])
+	const int fds[SPAWN_FDS])
 {
 	const struct program *program = &edition_find(state->editions, ask->generation)->programs[ask->handler];
+	bool is_ahead = ask->ahead != SPAWN_FOR_REQUEST;
 	char path[PATH_MAX], directory[PATH_MAX];
 	char *script_argv[] = { path, NULL };
 	struct spawn_child how = {
 		.argv = program->argv, .envp = state->envp, .directory = program->directory,
 		.is_directory_optional = program->is_own_directory, .identity = program->identity,
 		.limits = &program->limits,
+		.control_fd = is_ahead ? fds[SPAWN_FD_CONTROL] : 0,
+		/* Who is not root could not raise it again. */
+		.nice = is_ahead && geteuid() == 0 ? AHEAD_NICE : 0,
 		.fds = { fds[0], fds[1], fds[2] } };
 	int errnum = script == NULL ? 0 : program_resolve(program, script, path);
 
@@ -73,21 +102,26 @@ static void start_program(struct spawner_state *state, const struct spawn_ask *a
 		program_folder(path, directory);
 		how.directory = directory;
 	}
-	errnum = program_environ(program, block, ask->environ_len, state->envp, ENVP_MAX);
-	if (errnum != 0)
-		brood_fail(&state->brood, ask->id, SPAWN_STEP_EXEC, errnum);
-	else
-		brood_start(&state->brood, ask->id, ask->is_prompt != 0, &how);
+	if (set_variables(state, ask, program, block) == 0)
+		brood_start(&state->brood, ask, is_ahead ? fds[SPAWN_FD_OTHER_END] : 0, &how);
+}
+
+static void check_handler(struct spawner_state *state, const struct spawn_ask *ask)
+{
+	const struct edition *edition = edition_find(state->editions, ask->generation);
+
+	if (edition == NULL || ask->handler >= edition->config->handlers_count)
+		end_for_bad_message(state, "no such handler");
+	if (brood_has(&state->brood, ask->id))
+		end_for_bad_message(state, "id in use");
 }
 
 static void check_start(struct spawner_state *state, const struct spawn_ask *ask, const char *script, const char *block)
 {
-	const struct edition *edition = edition_find(state->editions, ask->generation);
 	const struct program *program;
 
-	if (edition == NULL || ask->handler >= edition->config->handlers_count)
-		end_for_bad_message(state, "no such handler");
-	program = &edition->programs[ask->handler];
+	check_handler(state, ask);
+	program = &edition_find(state->editions, ask->generation)->programs[ask->handler];
 	if (program->argv == NULL && program->scripts == NULL)
 		end_for_bad_message(state, "a handler that is not started");
 	if ((program->scripts != NULL) != (ask->script_len > 0))
@@ -96,32 +130,86 @@ static void check_start(struct spawner_state *state, const struct spawn_ask *ask
 		end_for_bad_message(state, "text of script");
 	if (ask->environ_len > 0 && block[ask->environ_len - 1] != '\0')
 		end_for_bad_message(state, "variables");
-	if (ask->fds > 7)
+	if (ask->ahead > SPAWN_ZYGOTE || (ask->ahead != SPAWN_FOR_REQUEST && program->argv == NULL))
+		end_for_bad_message(state, "a process that waits");
+	if (ask->fds >> SPAWN_FD_CONTROL != (ask->ahead == SPAWN_FOR_REQUEST ? 0 : 3))
 		end_for_bad_message(state, "descriptors");
-	if (brood_has(&state->brood, ask->id))
-		end_for_bad_message(state, "id in use");
+}
+
+/* Which descriptor is which: `fds` has room for all.  0, or -1 where the kernel
+ * could not hand over all of them. */
+static int sort_descriptors(struct spawner_state *state, const struct spawn_ask *ask, int fds[SPAWN_FDS])
+{
+	unsigned used = 0;
+
+	for (unsigned i = 0; i < SPAWN_FDS; i++) {
+		fds[i] = i < SPAWN_FD_CONTROL ? NULL_FD : 0;
+		if ((ask->fds & 1u << i) != 0 && used < state->fds_count)
+			fds[i] = state->fds[used++];
+	}
+	if (used < state->fds_count || (used < (unsigned)__builtin_popcount(ask->fds) && !state->is_short_of_fds))
+		end_for_bad_message(state, "number of descriptors");
+	return state->is_short_of_fds ? -1 : 0;
+}
+
+static void drop_descriptors(struct spawner_state *state)
+{
+	for (unsigned i = 0; i < state->fds_count; i++)
+		close(state->fds[i]);
+	state->fds_count = 0;
+	state->is_short_of_fds = false;
 }
 
 static void take_start(struct spawner_state *state, const struct spawn_ask *ask, char *payload)
 {
 	char *block = payload + ask->script_len;
-	int fds[3] = { NULL_FD, NULL_FD, NULL_FD };
-	unsigned used = 0;
+	int fds[SPAWN_FDS];
 
 	check_start(state, ask, payload, block);
-	for (unsigned i = 0; i < 3; i++)
-		if ((ask->fds & 1u << i) != 0 && used < state->fds_count)
-			fds[i] = state->fds[used++];
-	if (used < state->fds_count || (used < (unsigned)__builtin_popcount(ask->fds) && !state->is_short_of_fds))
-		end_for_bad_message(state, "number of descriptors");
-	if (state->is_short_of_fds)
+	if (sort_descriptors(state, ask, fds) != 0)
 		brood_fail(&state->brood, ask->id, SPAWN_STEP_DESCRIPTORS, EMFILE);
 	else
 		start_program(state, ask, ask->script_len > 0 ? payload : NULL, block, fds);
-	for (unsigned i = 0; i < state->fds_count; i++)
-		close(state->fds[i]);
-	state->fds_count = 0;
-	state->is_short_of_fds = false;
+	drop_descriptors(state);
+}
+
+static void take_adopt(struct spawner_state *state, const struct spawn_ask *ask)
+{
+	int fds[SPAWN_FDS];
+
+	check_handler(state, ask);
+	if (ask->fds != 1u << SPAWN_FD_OTHER_END)
+		end_for_bad_message(state, "descriptors");
+	if (sort_descriptors(state, ask, fds) != 0)
+		brood_fail(&state->brood, ask->id, SPAWN_STEP_DESCRIPTORS, EMFILE);
+	else
+		brood_adopt(&state->brood, ask, fds[SPAWN_FD_OTHER_END]);
+	drop_descriptors(state);
+}
+
+static void take_ready(struct spawner_state *state, const struct spawn_ask *ask)
+{
+	struct child *child = brood_waiting(&state->brood, ask->id);
+
+	if (child != NULL)
+		brood_set_ready(child);
+}
+
+/* One that is gone says in its EXITED that it had no request. */
+static void take_hand_over(struct spawner_state *state, const struct spawn_ask *ask, char *block)
+{
+	struct child *child = brood_waiting(&state->brood, ask->id);
+	const struct edition *edition;
+
+	if (ask->environ_len > 0 && block[ask->environ_len - 1] != '\0')
+		end_for_bad_message(state, "variables");
+	if (child == NULL)
+		return;
+	edition = edition_find(state->editions, child->generation);
+	if (edition != NULL && program_environ(&edition->programs[child->handler], block, ask->environ_len, state->envp, ENVP_MAX) == 0)
+		brood_hand_over(child, state->envp);
+	else
+		brood_signal(&state->brood, ask->id, SIGKILL);
 }
 
 static void take_signal(struct spawner_state *state, const struct spawn_ask *ask)
@@ -167,10 +255,11 @@ static size_t message_len(struct spawner_state *state, const char *input, size_t
 	if (len < sizeof(*ask_out))
 		return 0;
 	memcpy(ask_out, input, sizeof(*ask_out));
-	if (ask_out->kind < SPAWN_ASK_START || ask_out->kind > SPAWN_ASK_RIGHTS)
+	if (ask_out->kind < SPAWN_ASK_START || ask_out->kind > SPAWN_ASK_HAND_OVER)
 		end_for_bad_message(state, "kind");
 	if (ask_out->script_len > SPAWN_SCRIPT_MAX_BYTES || ask_out->environ_len > SPAWN_ENVIRON_MAX_BYTES ||
-	    (ask_out->kind != SPAWN_ASK_START && ask_out->script_len + ask_out->environ_len > 0))
+	    (ask_out->kind != SPAWN_ASK_START && ask_out->script_len > 0) ||
+	    (ask_out->kind != SPAWN_ASK_START && ask_out->kind != SPAWN_ASK_HAND_OVER && ask_out->environ_len > 0))
 		end_for_bad_message(state, "length");
 	whole = sizeof(*ask_out) + ask_out->script_len + ask_out->environ_len;
 	return len < whole ? 0 : whole;
@@ -188,6 +277,9 @@ static void take_messages(struct spawner_state *state)
 		case SPAWN_ASK_LOAD: take_load(state, &ask); break;
 		case SPAWN_ASK_FORGET: edition_forget(&state->editions, ask.generation); break;
 		case SPAWN_ASK_RIGHTS: take_rights(state, &ask); break;
+		case SPAWN_ASK_ADOPT: take_adopt(state, &ask); break;
+		case SPAWN_ASK_READY: take_ready(state, &ask); break;
+		case SPAWN_ASK_HAND_OVER: take_hand_over(state, &ask, state->input + done + sizeof(ask)); break;
 		}
 		done += len;
 	}
@@ -225,7 +317,7 @@ _Noreturn static void end_with_relay(struct spawner_state *state)
 
 static void receive(struct spawner_state *state)
 {
-	union { struct cmsghdr align; char bytes[CMSG_LEN(3 * sizeof(int))]; } control;
+	union { struct cmsghdr align; char bytes[CMSG_LEN(SPAWN_FDS * sizeof(int))]; } control;
 	struct iovec iov = { state->input + state->input_len, INPUT_MAX_BYTES - state->input_len };
 	struct msghdr msg = {
 		.msg_iov = &iov, .msg_iovlen = 1,

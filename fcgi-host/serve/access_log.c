@@ -42,6 +42,7 @@ static void add_to_figures(const struct request *request)
 		.end = request->end,
 		.status = request->status,
 		.was_retried = request->was_retried,
+		.start = request->start,
 		.queue_us = span_us(request->queued_ns, request->granted_ns),
 		.start_us = span_us(request->granted_ns, request->started_ns),
 		.first_byte_us = span_us(request->begun_ns, request->first_byte_ns),
@@ -80,6 +81,10 @@ static void put_who(struct log_line *line, const struct request *request)
 		log_none(line, "pid");
 }
 
+static const char *const start_names[STARTS_COUNT] = {
+	[START_NONE] = NULL, [START_COLD] = "cold", [START_PARKED] = "parked", [START_FORKED] = "forked",
+};
+
 static void put_times(struct log_line *line, const struct request *request)
 {
 	put_span(line, "queue_ms", request->queued_ns, request->granted_ns);
@@ -88,17 +93,35 @@ static void put_times(struct log_line *line, const struct request *request)
 	put_span(line, "total_ms", request->begun_ns, end_of(request));
 }
 
+static uint64_t faults_of(const struct process_usage *usage)
+{
+	return usage->minor_faults + usage->major_faults;
+}
+
 static void put_usage(struct log_line *line, const struct request *request)
 {
-	if (!request->has_usage) {
+	if (request->has_usage) {
+		log_ms(line, "cpu_ms", request->usage.cpu_us * 1000);
+		log_u64(line, "rss_kib", request->usage.max_rss_kib);
+		log_u64(line, "faults", faults_of(&request->usage));
+	} else {
 		log_none(line, "cpu_ms");
 		log_none(line, "rss_kib");
 		log_none(line, "faults");
-		return;
 	}
-	log_ms(line, "cpu_ms", request->usage.cpu_us * 1000);
-	log_u64(line, "rss_kib", request->usage.max_rss_kib);
-	log_u64(line, "faults", request->usage.minor_faults + request->usage.major_faults);
+}
+
+/* Only of a handler whose processes wait, so that the other lines stay as they are. */
+static void put_start(struct log_line *line, const struct request *request)
+{
+	log_str(line, "start", start_names[request->start]);
+	if (request->has_usage && request->start > START_COLD) {
+		log_ms(line, "start_cpu_ms", request->start_usage.cpu_us * 1000);
+		log_u64(line, "start_faults", faults_of(&request->start_usage));
+	} else {
+		log_none(line, "start_cpu_ms");
+		log_none(line, "start_faults");
+	}
 }
 
 static void put_exit(struct log_line *line, const struct request *request)
@@ -133,6 +156,8 @@ void request_log(const struct request *request)
 	put_usage(&line, request);
 	put_exit(&line, request);
 	log_str(&line, "reason", request->reason[0] == '\0' ? NULL : request->reason);
+	if (request->handler != NULL && config_is_waiting(request->handler))
+		put_start(&line, request);
 	log_end(&line);
 }
 

@@ -1,12 +1,14 @@
 /*
- * One process for one request: its stdin, stdout and stderr are pipes.  A CGI
- * program's answer is over with its output; whether a stdio function has given
- * one is known when it has ended.
+ * One process for one request: its stdin, stdout and stderr are pipes.  It is
+ * started for that, or has waited for it (process/spare.h).  A CGI program's
+ * answer is over with its output; whether a stdio function has given one is known
+ * when it has ended.
  */
 #include "serve/backend.h"
 
 #include "base/clock.h"
 #include "process/exiting.h"
+#include "process/spare.h"
 #include "serve/request.h"
 
 #include <errno.h>
@@ -22,11 +24,16 @@
 enum {
 	STDERR_PIECE_BYTES = 16 * 1024,
 	EXIT_WAIT_MS = 20,      /* between the end of stdout and the news of the exit */
+	ENTRY_MAX_BYTES = 128 * 1024,           /* one variable, as execve takes it */
+	HAND_OVER_MAX_BYTES = 128 * 1024,       /* all, as a socket takes them at once */
 };
 
 struct cgi {
 	struct request *request;
-	struct process process;
+	struct process started;                 /* for this request */
+	struct spare *spare;                    /* that waited for it, or NULL */
+	struct process *process;                /* the one of the two */
+	uint64_t taken_bytes;                   /* of the request's body, by its stdin */
 	int in_fd, out_fd, err_fd;              /* our ends; -1 when closed */
 	struct watch *in_watch, *out_watch, *err_watch;
 	struct timer *exit_timer;
@@ -71,7 +78,7 @@ static bool is_function(const struct cgi *cgi)
 
 static bool has_failed(const struct cgi *cgi)
 {
-	int wait_status = cgi->process.wait_status;
+	int wait_status = cgi->process->wait_status;
 
 	return WIFSIGNALED(wait_status) || (is_function(cgi) && WEXITSTATUS(wait_status) != 0);
 }
@@ -80,7 +87,7 @@ static void on_exit_time(void *ctx)
 {
 	struct cgi *cgi = ctx;
 
-	if (cgi->process.pid > 0 && !process_is_exiting(cgi->process.pid))
+	if (cgi->process->pid > 0 && !process_is_exiting(cgi->process->pid))
 		end_output(cgi, false);
 	else
 		timer_set(cgi->exit_timer, EXIT_WAIT_MS);
@@ -239,6 +246,7 @@ static void write_stdin(struct cgi *cgi)
 			return;
 		}
 		if (n > 0) {
+			cgi->taken_bytes += (size_t)n;
 			body_consume(&request->body, (size_t)n);
 			request_on_body_taken(request);
 		}
@@ -266,11 +274,31 @@ static void on_started(void *ctx)
 {
 	struct cgi *cgi = ctx;
 
-	request_on_started(cgi->request, cgi->process.pid, cgi->process.started_ns);
+	request_on_started(cgi->request, cgi->process->pid, cgi->process->started_ns);
 	if (cgi->err_watch != NULL)
 		watch_set(cgi->err_watch, WATCH_READ);
 	if (cgi->out_watch != NULL && cgi->request->handler->server_timing)
 		watch_output(cgi);
+}
+
+static void begin(struct request *request, struct cgi *cgi, struct spare *spare);
+
+/* A process that ended before it had the request has done nothing of it: another
+ * is started. */
+static bool begin_again(struct cgi *cgi)
+{
+	struct request *request = cgi->request;
+
+	if (cgi->spare == NULL || cgi->process->was_handed_over || cgi->taken_bytes > 0 || request->state == REQUEST_ENDING)
+		return false;
+	close_end(&cgi->in_fd, &cgi->in_watch);
+	close_end(&cgi->out_fd, &cgi->out_watch);
+	close_end(&cgi->err_fd, &cgi->err_watch);
+	spare_free(&cgi->spare);
+	pool_on_answered(request->pool);
+	request->pid = 0;
+	begin(request, cgi, NULL);
+	return true;
 }
 
 static void on_gone(void *ctx)
@@ -279,16 +307,18 @@ static void on_gone(void *ctx)
 	struct request *request = cgi->request;
 	int left = 0;
 
+	if (begin_again(cgi))
+		return;
 	cgi->is_gone = true;
-	if (cgi->process.failed_step != SPAWN_STEP_NONE) {
+	if (cgi->process->failed_step != SPAWN_STEP_NONE) {
 		cgi->has_ended_output = true;
 		close_end(&cgi->out_fd, &cgi->out_watch);
-		request_on_start_failed(request, cgi->process.failed_step, cgi->process.failed_errno);
+		request_on_start_failed(request, cgi->process->failed_step, cgi->process->failed_errno);
 	} else {
 		if (request->pid == 0)
 			on_started(cgi);
-		request_on_exit(request, &cgi->process);
-		figures_add_ended(request->figures, &cgi->process.usage);
+		request_on_exit(request, cgi->process);
+		figures_add_ended(request->figures, cgi->process);
 		for (int i = 0; i < 64 && cgi->err_fd >= 0 && read_stderr(cgi); i++)
 			;
 		if (cgi->out_fd >= 0 && ioctl(cgi->out_fd, FIONREAD, &left) == 0 && left > 0)
@@ -307,7 +337,7 @@ static void end(struct request *request)
 
 	if (cgi->in_watch != NULL)
 		watch_set(cgi->in_watch, 0);
-	process_signal(&cgi->process, SIGTERM);
+	process_signal(cgi->process, SIGTERM);
 	on_room(request);
 }
 
@@ -315,7 +345,7 @@ static void kill_group(struct request *request, int signal)
 {
 	struct cgi *cgi = request->backend_data;
 
-	process_signal(&cgi->process, signal);
+	process_signal(cgi->process, signal);
 }
 
 /* Start. */
@@ -354,54 +384,106 @@ static int watch_pipes(struct cgi *cgi, struct err *err)
 	return 0;       /* stderr waits for the pid that its lines bear */
 }
 
-static int start_process(struct cgi *cgi, const int child_fds[3], struct err *err)
+static int make_environ(const struct request *request, struct bytes *out, struct err *err)
+{
+	struct vars *vars = request_variables(request, true);
+	int status = -1;
+
+	bytes_init(out, vars == NULL ? 1 : vars_bytes(vars) + 1);
+	if (vars != NULL)
+		status = vars_to_environ(vars, out);
+	vars_free(&vars);
+	return status < 0 ? err_set(err, "no memory for the variables") : 0;
+}
+
+static int start_process(struct cgi *cgi, const struct bytes *environ, struct err *err)
 {
 	struct request *request = cgi->request;
-	struct vars *vars = request_variables(request, true);
 	struct spawn_request spawn = {
-		.handler = request->handler->number, .generation = pool_generation(request->pool), .script = request->script };
-	struct bytes environment;
-	int status;
+		.handler = request->handler->number, .generation = pool_generation(request->pool), .script = request->script,
+		.environ = environ, .fds = { -1, -1, -1 } };
+	int status = open_pipes(cgi, spawn.fds, err);
 
-	memcpy(spawn.fds, child_fds, sizeof(spawn.fds));
-	if (vars == NULL)
-		return err_set(err, "no memory for the variables");
-	bytes_init(&environment, vars_bytes(vars) + 1);
-	status = vars_to_environ(vars, &environment);
-	vars_free(&vars);
-	spawn.environ = &environment;
-	if (status < 0)
-		err_set(err, "no memory for the variables");
-	else
-		status = process_start(request->host->spawner, &cgi->process, &spawn, err);
-	bytes_fini(&environment);
+	if (status == 0)
+		status = watch_pipes(cgi, err);
+	if (status == 0)
+		status = process_start(request->host->spawner, cgi->process, &spawn, err);
+	for (int i = 0; i < 3; i++)
+		if (spawn.fds[i] >= 0)
+			close(spawn.fds[i]);
 	return status;
 }
 
-static void start(struct request *request, const struct pool_result *grant)
+/* Its pipes are there already, its process runs. */
+static int hand_over(struct cgi *cgi, const struct bytes *environ, struct err *err)
 {
-	struct cgi *cgi = calloc(1, sizeof(*cgi));
-	int child_fds[3] = { -1, -1, -1 };
-	struct err err = { "no memory for a process" };
-	int status = -1;
+	struct request *request = cgi->request;
+	struct spare *spare = cgi->spare;
 
-	(void)grant;
-	request->backend_data = cgi;
-	if (cgi != NULL) {
-		cgi->request = request;
-		cgi->in_fd = cgi->out_fd = cgi->err_fd = -1;
-		cgi->process.on_started = on_started;
-		cgi->process.on_gone = on_gone;
-		cgi->process.ctx = cgi;
-		status = open_pipes(cgi, child_fds, &err);
-		if (status == 0)
-			status = watch_pipes(cgi, &err);
-		if (status == 0)
-			status = start_process(cgi, child_fds, &err);
-		for (int i = 0; i < 3; i++)
-			if (child_fds[i] >= 0)
-				close(child_fds[i]);
+	cgi->in_fd = spare->fds[SPARE_IN];
+	cgi->out_fd = spare->fds[SPARE_OUT];
+	cgi->err_fd = spare->fds[SPARE_ERR];
+	spare->fds[SPARE_IN] = spare->fds[SPARE_OUT] = spare->fds[SPARE_ERR] = -1;
+	request->has_spare = true;
+	request->start = spare->is_forked ? START_FORKED : START_PARKED;
+	if (body_is_spent(&request->body))
+		close_end(&cgi->in_fd, &cgi->in_watch);
+	if (watch_pipes(cgi, err) < 0 || process_hand_over(cgi->process, environ, err) < 0) {
+		spare_end(spare);
+		return -1;
 	}
+	request_on_started(request, cgi->process->pid, clock_monotonic_ns());
+	watch_set(cgi->err_watch, WATCH_READ);
+	return 0;
+}
+
+/* What a program that is started would not get, or get in another way, is left to
+ * the kernel to refuse. */
+static bool is_for_exec(const struct bytes *environ)
+{
+	const char *entry = (const char *)bytes_data(environ), *end = environ->len == 0 ? entry : entry + environ->len;
+
+	if (environ->len > HAND_OVER_MAX_BYTES)
+		return true;
+	for (; entry < end; entry += strlen(entry) + 1)
+		if (strlen(entry) >= ENTRY_MAX_BYTES)
+			return true;
+	return false;
+}
+
+static int begin_with(struct cgi *cgi, const struct bytes *environ, struct err *err)
+{
+	struct process *process;
+
+	if (cgi->spare != NULL && is_for_exec(environ)) {
+		spare_end(cgi->spare);
+		spare_free(&cgi->spare);
+		pool_on_answered(cgi->request->pool);
+	}
+	process = cgi->process = cgi->spare != NULL ? &cgi->spare->process : &cgi->started;
+	process->on_started = on_started;
+	process->on_gone = on_gone;
+	process->ctx = cgi;
+	if (cgi->spare != NULL)
+		return hand_over(cgi, environ, err);
+	cgi->request->has_spare = false;
+	cgi->request->start = START_COLD;
+	return start_process(cgi, environ, err);
+}
+
+static void begin(struct request *request, struct cgi *cgi, struct spare *spare)
+{
+	struct bytes environ;
+	struct err err;
+	int status = make_environ(request, &environ, &err);
+
+	cgi->request = request;
+	cgi->spare = spare;
+	cgi->in_fd = cgi->out_fd = cgi->err_fd = -1;
+	cgi->process = &cgi->started;
+	if (status == 0)
+		status = begin_with(cgi, &environ, &err);
+	bytes_fini(&environ);
 	if (status < 0) {
 		pool_release(request->pool, NULL, true);
 		request_fail_to_start(request, &err);
@@ -409,6 +491,23 @@ static void start(struct request *request, const struct pool_result *grant)
 	}
 	if (cgi->in_fd >= 0)
 		write_stdin(cgi);
+}
+
+static void start(struct request *request, const struct pool_result *grant)
+{
+	struct cgi *cgi = calloc(1, sizeof(*cgi));
+	struct spare *spare = grant->spare;
+	struct err err;
+
+	request->backend_data = cgi;
+	if (cgi != NULL) {
+		begin(request, cgi, spare);
+		return;
+	}
+	spare_free(&spare);
+	pool_release(request->pool, NULL, true);
+	err_set(&err, "no memory for a process");
+	request_fail_to_start(request, &err);
 }
 
 static void free_cgi(struct request *request)
@@ -422,7 +521,8 @@ static void free_cgi(struct request *request)
 	close_end(&cgi->err_fd, &cgi->err_watch);
 	timer_free(&cgi->exit_timer);
 	defer_cancel(&cgi->drain);
-	process_forget(&cgi->process);
+	process_forget(cgi->process);
+	spare_free(&cgi->spare);
 	free(cgi);
 	request->backend_data = NULL;
 }

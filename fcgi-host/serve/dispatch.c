@@ -149,7 +149,7 @@ static int set_program(struct request *request)
 	if (handler->scripts != NULL)
 		return set_script(request);
 	if (handler->command != NULL &&
-	    (handler->process == PROCESS_PER_REQUEST || !is_front_filename_real(request)))
+	    (handler->process != PROCESS_PERSISTENT || !is_front_filename_real(request)))
 		request->script_filename = slice_dup(slice_of(handler->command[0]));
 	return 0;
 }

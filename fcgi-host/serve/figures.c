@@ -98,6 +98,7 @@ static void add_spawn(struct spawn_sums *sums, const uint64_t us[SPAWN_PARTS_COU
 void figures_add(struct figures *figures, const struct outcome *outcome)
 {
 	count(&figures->totals, outcome);
+	figures->starts[outcome->start]++;
 	add_spawn(&figures->spawn, outcome->spawn_us);
 	/* 33 KiB that only handlers with requests need. */
 	if (figures->spans == NULL)
@@ -111,12 +112,20 @@ void figures_add(struct figures *figures, const struct outcome *outcome)
 	rate_add(&figures->spans->rate, outcome->at_s);
 }
 
-void figures_add_ended(struct figures *figures, const struct process_usage *usage)
+void figures_add_ended(struct figures *figures, const struct process *process)
 {
-	figures->ended.count++;
-	figures->ended.cpu_us += usage->cpu_us;
-	figures->ended.faults += usage->minor_faults + usage->major_faults;
-	figures->ended.context_switches += usage->context_switches;
-	if (usage->max_rss_kib > figures->ended.max_rss_kib)
-		figures->ended.max_rss_kib = usage->max_rss_kib;
+	struct ended *ended = &figures->ended;
+	const struct process_usage *usage = &process->usage, *start = &process->start_usage;
+
+	ended->count++;
+	ended->cpu_us += usage->cpu_us;
+	ended->faults += usage->minor_faults + usage->major_faults;
+	ended->context_switches += usage->context_switches;
+	if (usage->max_rss_kib > ended->max_rss_kib)
+		ended->max_rss_kib = usage->max_rss_kib;
+	if (!process->was_ahead)
+		return;
+	ended->ahead_count++;
+	ended->start_cpu_us += start->cpu_us;
+	ended->start_faults += start->minor_faults + start->major_faults;
 }

@@ -55,8 +55,21 @@ struct spans {
 	struct rate rate;               /* of all that have ended */
 };
 
-/* Per-request processes that have ended. */
-struct ended { uint64_t count, cpu_us, max_rss_kib, faults, context_switches; };
+/* Processes for one request each that have ended.  What those that waited for it
+ * used before is apart, and so is where they came from. */
+struct ended {
+	uint64_t count, cpu_us, max_rss_kib, faults, context_switches;
+	uint64_t ahead_count, start_cpu_us, start_faults;
+};
+
+/* Where the process of a request came from. */
+enum request_start {
+	START_NONE,                     /* it has none, or a worker */
+	START_COLD,                     /* started for it */
+	START_PARKED,                   /* started ahead */
+	START_FORKED,                   /* forked ahead */
+	STARTS_COUNT,
+};
 
 /* The life of a per-request process, in its order. */
 enum spawn_part {
@@ -80,6 +93,7 @@ struct figures {
 	struct ended ended;
 	struct spawn_sums spawn;
 	uint64_t cpu_told_us;           /* for reading.c only: the most that was ever told */
+	uint64_t starts[STARTS_COUNT];
 	struct spans *spans;            /* NULL until the first request, or without memory */
 };
 
@@ -89,6 +103,7 @@ struct outcome {
 	enum request_end end;
 	unsigned status;                /* as the client sees it, 0: none */
 	bool was_retried;
+	enum request_start start;
 	uint64_t queue_us, start_us, first_byte_us, total_us;
 	uint64_t bytes_in, bytes_out;
 	uint64_t at_s;                  /* when, by the monotonic clock */
@@ -101,6 +116,6 @@ struct figures *figures_ref(struct figures *figures);
 void figures_unref(struct figures **figures);           /* NULL inside is fine */
 
 void figures_add(struct figures *figures, const struct outcome *outcome);
-void figures_add_ended(struct figures *figures, const struct process_usage *usage);
+void figures_add_ended(struct figures *figures, const struct process *process);
 
 #endif

@@ -194,6 +194,29 @@ static void visit_request(struct walk *walk, const struct request *request)
 	visit(walk, &out, request->has_exit ? 0 : out.pid);
 }
 
+static enum worker_state spare_as_worker(enum spare_state state)
+{
+	switch (state) {
+	case SPARE_STARTING: return WORKER_STARTING;
+	case SPARE_READY: return WORKER_IDLE;
+	case SPARE_TAKEN: return WORKER_BUSY;
+	case SPARE_ENDING:
+	case SPARE_GONE: break;
+	}
+	return WORKER_STOPPING;
+}
+
+static void visit_spare(void *ctx, const struct process *process, enum spare_state state)
+{
+	struct walk *walk = ctx;
+	struct process_reading out = {
+		.pid = process->pid, .state = spare_as_worker(state), .is_zygote = state == SPARE_TAKEN,
+		.age_us = reading_age_us(walk->reading, process->started_ns != 0 ? process->started_ns : process->asked_ns),
+	};
+
+	visit(walk, &out, process->pid);
+}
+
 /* Between the end of a process and the spawner's word on it, what it used is
  * nowhere; a counter that goes back would be taken for one that began anew. */
 static void keep_from_falling(struct figures *figures, struct usage_reading *usage)
@@ -234,7 +257,8 @@ void reading_processes(struct reading *reading, const struct place *place, readi
 	else
 		for (size_t i = 0; i < place->requests_count; i++)
 			visit_request(&walk, place->requests[i]);
-	add_ended(out, ended->cpu_us, ended->max_rss_kib);
+	pool_each_spare(place->entry->pool, visit_spare, &walk);
+	add_ended(out, ended->cpu_us + ended->start_cpu_us, ended->max_rss_kib);
 	add_ended(out, pool.ended.cpu_us, pool.ended.max_rss_kib);
 	count_starts(place, &pool.ended, out);
 	keep_from_falling(place->entry->figures, out);

@@ -43,6 +43,7 @@ struct reading {
 struct process_reading {
 	pid_t pid;                      /* 0: none yet */
 	enum worker_state state;
+	bool is_zygote;                 /* forks the others, and serves nothing itself */
 	uint64_t age_us;
 	unsigned requests;              /* answered whole */
 	const struct request *request;  /* NULL: idle */

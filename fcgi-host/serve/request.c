@@ -118,8 +118,18 @@ static void check_over(struct request *request)
 		defer_call(request->host->loop, &request->over, on_over, request);
 }
 
+/* Once, at the end of its answer, or where there is none: another may be started
+ * in the place of the process that had waited for it. */
+static void replace_spare(struct request *request)
+{
+	if (request->has_spare)
+		pool_on_answered(request->pool);
+	request->has_spare = false;
+}
+
 void request_leave_client(struct request *request, enum request_end end)
 {
+	replace_spare(request);
 	request->end = end;
 	request->client = NULL;
 	if (request->handler != NULL)
@@ -136,6 +146,7 @@ bool request_is_with_handler(const struct request *request)
 
 static void free_backend(struct request *request)
 {
+	replace_spare(request);
 	if (request->backend != NULL)
 		request->backend->free(request);
 	request->backend = NULL;
@@ -287,6 +298,7 @@ void request_on_exit(struct request *request, const struct process *process)
 	request->wait_status = process->wait_status;
 	request->usage = process->usage;
 	request->exited_ns = process->exited_ns;
+	request->start_usage = process->start_usage;
 	request->has_usage = true;
 	if (request->answered_ns == 0)
 		return;

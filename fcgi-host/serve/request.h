@@ -70,6 +70,8 @@ struct request {
 	const struct backend *backend;  /* NULL until start() */
 	void *backend_data;             /* the backend's */
 	bool was_retried;
+	bool has_spare;                 /* of the pool, whose answer has not ended */
+	enum request_start start;
 	struct lines stderr_lines;
 
 	struct timer *timer;            /* the next limit */
@@ -84,7 +86,8 @@ struct request {
 	bool is_lost;                   /* the output ended in a death */
 	bool has_exit;                  /* wait_status and usage are known */
 	int wait_status;
-	struct process_usage usage;
+	struct process_usage usage;     /* for the request alone, where the process waited for it */
+	struct process_usage start_usage;       /* before; where it waited */
 	bool has_usage;
 	unsigned status;                /* as the client sees it; 499: it left before */
 	enum request_end end;

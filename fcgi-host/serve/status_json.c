@@ -122,7 +122,7 @@ static void put_process(void *ctx, const struct process_reading *process)
 		json_u64(json, "pid", (uint64_t)process->pid);
 	else
 		json_null(json, "pid");
-	json_str(json, "state", worker_state_name(process->state));
+	json_str(json, "state", process->is_zygote ? "zygote" : worker_state_name(process->state));
 	json_ms(json, "age_ms", process->age_us);
 	json_u64(json, "requests", process->requests);
 	json_str(json, "request", process->request == NULL ? NULL : process->request->id);
@@ -213,17 +213,25 @@ static void put_who(struct json *json, const struct place *place, const struct p
 	json_ms(json, "longest_wait_ms", pool->longest_wait_ns / 1000);
 }
 
-/* Sums over per-request processes that have ended, so that two readings tell what
- * lay between them. */
+/* Where the processes for one request each came from, and sums over those that have
+ * ended, so that two readings tell what lay between them. */
 static void put_spawned(struct json *json, const struct figures *figures)
 {
 	static const char *const names[] = { "start_ms", "first_byte_ms", "end_ms", "exit_ms" };
 
+	json_begin(json, "starts", '{');
+	json_u64(json, "cold", figures->starts[START_COLD]);
+	json_u64(json, "parked", figures->starts[START_PARKED]);
+	json_u64(json, "forked", figures->starts[START_FORKED]);
+	json_end(json, '}');
 	json_begin(json, "ended", '{');
 	json_u64(json, "count", figures->ended.count);
 	json_ms(json, "cpu_ms", figures->ended.cpu_us);
 	json_u64(json, "faults", figures->ended.faults);
 	json_u64(json, "context_switches", figures->ended.context_switches);
+	json_u64(json, "waited", figures->ended.ahead_count);
+	json_ms(json, "start_cpu_ms", figures->ended.start_cpu_us);
+	json_u64(json, "start_faults", figures->ended.start_faults);
 	json_end(json, '}');
 	json_begin(json, "spawn", '{');
 	json_u64(json, "count", figures->spawn.count);

@@ -3,7 +3,7 @@
 EXTRA_DIST += %D%/wire.dict
 if ENABLE_FUZZERS
 FUZZ_FLAGS = -fsanitize=fuzzer
-FUZZERS = %D%/fuzz_fcgi %D%/fuzz_fcgi_params %D%/fuzz_cgi_header %D%/fuzz_cgi_request
+FUZZERS = %D%/fuzz_fcgi %D%/fuzz_fcgi_params %D%/fuzz_cgi_header %D%/fuzz_cgi_request %D%/fuzz_reply
 noinst_PROGRAMS += $(FUZZERS)
 
 tests_fuzz_fuzz_fcgi_SOURCES = %D%/fuzz_fcgi.c
@@ -18,4 +18,7 @@ tests_fuzz_fuzz_cgi_header_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_FLAGS)
 tests_fuzz_fuzz_cgi_request_SOURCES = %D%/fuzz_cgi_request.c
 tests_fuzz_fuzz_cgi_request_LDADD = $(FCGI_HOST_LIBS)
 tests_fuzz_fuzz_cgi_request_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_FLAGS)
+tests_fuzz_fuzz_reply_SOURCES = %D%/fuzz_reply.c
+tests_fuzz_fuzz_reply_LDADD = $(FCGI_HOST_LIBS)
+tests_fuzz_fuzz_reply_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_FLAGS)
 endif

@@ -97,8 +97,7 @@ def test_a_cgi_program_cannot_be_persistent(idle_host):
 
 
 @pytest.mark.parametrize("line", [
-    "process: parked", "process: zygote", "protocol: scgi", "protocol: http", "protocol: actionloop", "protocol: lambda",
-    "preload: auto",
+    "protocol: scgi", "protocol: http", "protocol: actionloop", "protocol: lambda",
 ])
 def test_what_is_not_there_yet_is_said(idle_host, line):
     complaint(idle_host, HANDLER.format(line), 5, "not yet supported")

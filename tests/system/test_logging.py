@@ -34,6 +34,18 @@ def test_the_line_of_a_request(make_host, front):
     assert entry["rss_kib"] > 100 and entry["faults"] > 10
 
 
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_what_waited_for_its_request_says_so_at_the_end_of_the_line(make_host, form):
+    host = make_host({"h": {"script": HELLO, "process": "parked"}}, log={"format": form})
+    wait_until(lambda: json.loads(host.command("status", "-c", str(host.config), "--json").stdout)["handlers"][0]["processes"]["idle"] == 1,
+               10, "a process that waits")
+    host.request("/h")
+    entry = host.wait_log(event="request")
+    assert list(entry) == logs.REQUEST_FIELDS + logs.START_FIELDS
+    assert (entry["process"], entry["start"]) == ("parked", "parked")
+    assert entry["start_cpu_ms"] >= 0 and entry["start_faults"] > 10
+
+
 def test_json_has_the_same_names(make_host):
     host = make_host({"h": "echo 'a \"quoted\" line' >&2; " + HELLO}, log={"format": "json"})
     host.request("/h")

@@ -233,7 +233,7 @@ static void shares_and_limits(void **state)
 		  "  d: {command: /b, protocol: fastcgi, limits: {cpu: 10s}}\n",
 		  "t.yaml:1:1: max_processes (5) is below the sum of workers.reserved (11)\n"
 		  "t.yaml:5:48: handlers.c: workers.reserved is above workers.max\n"
-		  "t.yaml:6:53: handlers.d: limits.cpu counts a process's whole life, so it is for per-request only; timeout.total limits a request\n" },
+		  "t.yaml:6:53: handlers.d: limits.cpu counts a process's whole life, so it is not for persistent workers; timeout.total limits a request\n" },
 		{ NULL, NULL },
 	};
 
@@ -244,12 +244,27 @@ static void shares_and_limits(void **state)
 static void not_yet_supported(void **state)
 {
 	static const struct mistake mistakes[] = {
-		{ "handlers:\n  a: {command: /b, process: parked}\n  b: {command: /b, protocol: scgi}\n"
-		  "  c: {command: /b, preload: auto}\n"
+		{ "handlers:\n  b: {command: /b, protocol: scgi}\n"
 		  "routes: []\n",
-		  "t.yaml:2:29: handlers.a.process: 'parked' is not yet supported\n"
-		  "t.yaml:3:30: handlers.b.protocol: 'scgi' is not yet supported\n"
-		  "t.yaml:4:20: handlers.c: 'preload' is not yet supported\n" },
+		  "t.yaml:2:30: handlers.b.protocol: 'scgi' is not yet supported\n" },
+		{ NULL, NULL },
+	};
+
+	(void)state;
+	check_mistakes(mistakes);
+}
+
+static void what_cannot_wait_is_refused_with_the_reason(void **state)
+{
+	static const struct mistake mistakes[] = {
+		{ "handlers:\n  a: {scripts: /b, process: parked}\n"
+		  "  b: {connect: unix:/s, protocol: fastcgi, process: zygote}\n"
+		  "  c: {command: /b, process: parked, preload: [auto, json]}\n"
+		  "  d: {command: /b, process: parked, preload: [json, 'a:b']}\n",
+		  "t.yaml:2:29: handlers.a: 'scripts' cannot be process: parked: what waits is one program; give the script a handler of its own, with 'command'\n"
+		  "t.yaml:3:53: handlers.b: 'connect' cannot be process: zygote: its workers are started by someone else\n"
+		  "t.yaml:4:46: handlers.c: 'auto' and 'none' stand alone, not in a list of modules\n"
+		  "t.yaml:5:46: handlers.d: a module's name is not empty and has no ':'\n" },
 		{ NULL, NULL },
 	};
 
@@ -407,6 +422,7 @@ int main(void)
 		cmocka_unit_test(mistakes_in_values),
 		cmocka_unit_test(mistakes_in_handlers),
 		cmocka_unit_test(not_yet_supported),
+		cmocka_unit_test(what_cannot_wait_is_refused_with_the_reason),
 		cmocka_unit_test(shares_and_limits),
 		cmocka_unit_test(mistakes_in_listen),
 		cmocka_unit_test(mistakes_in_routes),

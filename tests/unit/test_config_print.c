@@ -71,6 +71,7 @@ static void the_print_has_every_default_and_reads_back(void **state)
 		"    pass_authorization: false\n"
 		"    limits: {memory: 0, cpu: 0s, files: 0, processes: 0}\n"
 		"    on_abort: kill\n"
+		"    preload: [auto]\n"
 		"routes:\n"
 		"- {path: /hello, handler: hello}\n");
 	free(text);

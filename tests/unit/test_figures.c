@@ -130,13 +130,17 @@ static void usage_adds_up_and_memory_is_the_most(void **state)
 	struct figures *figures = figures_new();
 
 	(void)state;
-	figures_add_ended(figures, &(struct process_usage){ .cpu_us = 5, .max_rss_kib = 900, .minor_faults = 40,
-		.major_faults = 1, .context_switches = 3 });
-	figures_add_ended(figures, &(struct process_usage){ .cpu_us = 6, .max_rss_kib = 800 });
+	figures_add_ended(figures, &(struct process){ .usage = { .cpu_us = 5, .max_rss_kib = 900, .minor_faults = 37, .major_faults = 1, .context_switches = 3 } });
+	figures_add_ended(figures, &(struct process){
+		.usage = { .cpu_us = 6, .max_rss_kib = 800, .minor_faults = 3 }, .was_ahead = true,
+		.start_usage = { .cpu_us = 70, .minor_faults = 20, .major_faults = 1 } });
 	assert_int_equal(figures->ended.count, 2);
 	assert_int_equal(figures->ended.cpu_us, 11);
 	assert_int_equal(figures->ended.max_rss_kib, 900);
 	assert_int_equal(figures->ended.faults, 41);
+	assert_int_equal(figures->ended.ahead_count, 1);
+	assert_int_equal(figures->ended.start_cpu_us, 70);
+	assert_int_equal(figures->ended.start_faults, 21);
 	assert_int_equal(figures->ended.context_switches, 3);
 	figures_unref(&figures);
 }

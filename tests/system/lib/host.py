@@ -46,6 +46,8 @@ class Host:
     route /name/*; `routes` replaces all of these, `more_routes` adds.  Other keywords are top-level keys.
     """
 
+    cgi_process = os.environ.get("FCGI_HOST_TEST_PROCESS")     # how CGI programs live that say nothing of it
+
     def __init__(self, folder, handlers, routes=None, more_routes=(), build=None, listen=None, start=True,
                  environment=None, close_standard=False, pass_fds=(), stdin=None, files=None, before=(), **top):
         self.folder = make_folder(pathlib.Path(folder))
@@ -88,7 +90,9 @@ class Host:
             if text is not None:
                 self.script(name, text)
                 keys = {"command": [f"handlers/{name}"], **keys}
-            if keys.get("process") == "persistent" or "connect" in keys or (
+            if self.cgi_process and "process" not in keys and "command" in keys and keys.get("protocol", "cgi") == "cgi":
+                keys["process"] = self.cgi_process
+            if keys.get("process") in ("persistent", "parked", "zygote") or "connect" in keys or (
                     keys.get("protocol") == "fastcgi" and keys.get("process") != "per-request"):
                 self.has_workers = True
             table[name] = keys
@@ -122,7 +126,8 @@ class Host:
         return ("127.0.0.1" if host in ("0.0.0.0", "") else host.strip("[]"), int(port))
 
     def environ(self):
-        return {"PATH": "/usr/bin:/bin", "FCGI_HOST_TEST": str(self.folder), **sanitizer_environment(self.folder), **self.environment}
+        return {"PATH": "/usr/bin:/bin", "FCGI_HOST_TEST": str(self.folder), "FCGI_HOST_SHIMS": str(paths.shims(self.build)),
+                **sanitizer_environment(self.folder), **self.environment}
 
     def spawn(self, *arguments, **popen):
         """The program with these arguments; stderr goes to the log file unless said."""

@@ -4,7 +4,8 @@ import re
 
 REQUEST_FIELDS = ("time level event id route handler process pid method path status bytes_in bytes_out "
                   "queue_ms start_ms first_byte_ms total_ms cpu_ms rss_kib faults exit signal reason").split()
-NUMBERS = set("pid status bytes_in bytes_out queue_ms start_ms first_byte_ms total_ms cpu_ms rss_kib faults exit elapsed_ms".split())
+START_FIELDS = "start start_cpu_ms start_faults".split()      # of parked and zygote, at the end
+NUMBERS = set("pid status bytes_in bytes_out queue_ms start_ms first_byte_ms total_ms cpu_ms rss_kib faults exit elapsed_ms start_cpu_ms start_faults".split())
 
 _field = re.compile(r'([A-Za-z_][A-Za-z0-9_]*)=("(?:[^"\\]|\\.)*"|[^ ]*)(?: |$)')
 _escape = re.compile(r'\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)')

@@ -32,6 +32,12 @@ def program(build=None):
     return _copies.get(build, build / "fcgi-host" / "fcgi-host")
 
 
+def shims(build=None):
+    """The folder of what lets a process wait, beside the program."""
+    build = build or BUILD
+    return _copies.get((build, "shims"), build / "handlers" / "shims" / "lib")
+
+
 def make_reachable(folder):
     """Copies programs below a closed folder (a home, say) to `folder`."""
     for name, build in (("host", BUILD), ("plain", BUILD_PLAIN)):
@@ -40,3 +46,5 @@ def make_reachable(folder):
             target.parent.mkdir(mode=0o755)
             shutil.copy(program(build), target)
             _copies[build] = target
+            _copies[build, "shims"] = folder / name / "shims"
+            shutil.copytree(build / "handlers" / "shims" / "lib", folder / name / "shims")

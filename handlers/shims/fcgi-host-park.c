@@ -1,0 +1,246 @@
+/*
+ * fcgi-host-park.c - preloaded into a handler's process, stops it before the
+ * program's own code until a request is there.
+ *
+ * FCGI_HOST_AT says where: `main` (also if it is absent) is before the
+ * program's own constructors and main(), when everything is linked;
+ * `getenv:NAME` is where the program first asks for that variable; `fork` is
+ * for an interpreter whose start-up module calls fork() to become a zygote.
+ *
+ * The request's environment becomes the process's, the only one that the
+ * program ever sees.  What ran before saw that of the start: the constructors
+ * of shared libraries, and of the program up to the place where it waits.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "park.h"
+
+extern char **environ;
+
+enum place { NOWHERE, AT_MAIN, AT_GETENV, AT_FORK };
+
+static struct {
+	enum place place;       /* where it still has to wait */
+	bool is_zygote;
+	int control;
+	const char *variable;   /* AT_GETENV: its name */
+	char **argv;
+	int64_t start_ns;
+	char *(*getenv)(const char *);
+	pid_t (*fork)(void);
+} park = {.control = -1};
+
+typedef int main_fn(int, char **, char **);
+typedef int start_fn(main_fn *, int, char **, void (*)(void), void (*)(void), void (*)(void), void *);
+
+#define EXPORTED __attribute__((visibility("default")))
+EXPORTED start_fn __libc_start_main;
+
+/* --- the environment that it was started with */
+
+static const char *started_with(const char *name)
+{
+	size_t length = strlen(name);
+
+	for (char **at = environ; at && *at; at++)
+		if (strncmp(*at, name, length) == 0 && (*at)[length] == '=')
+			return *at + length + 1;
+	return NULL;
+}
+
+/* What the spawner added for us.  Programs that are started meanwhile must not get it. */
+static void forget_start(void)
+{
+	char **to = environ;
+
+	for (char **from = environ; *from; from++)
+		if (strncmp(*from, "FCGI_HOST_", 10) != 0 && strncmp(*from, "LD_PRELOAD=", 11) != 0)
+			*to++ = *from;
+	*to = NULL;
+}
+
+static void choose_place(const char *at)
+{
+	if (!at || strcmp(at, "main") == 0)
+		park.place = AT_MAIN;
+	else if (strcmp(at, "fork") == 0)
+		park.place = AT_FORK;
+	else if (strncmp(at, "getenv:", 7) == 0) {
+		park.variable = at + 7;
+		park.place = AT_GETENV;
+	}
+}
+
+__attribute__((constructor)) static void on_load(void)
+{
+	const char *parked = started_with("FCGI_HOST_PARK"), *zygote = started_with("FCGI_HOST_ZYGOTE");
+	const char *control = zygote ? zygote : parked;
+	struct timespec now;
+
+	/* Looked up now: dlsym() must not be called in a child of a program with threads. */
+	park.getenv = (char *(*)(const char *))dlsym(RTLD_NEXT, "getenv");
+	park.fork = (pid_t(*)(void))dlsym(RTLD_NEXT, "fork");
+	/* env(1) only looks for the interpreter; that is where to wait. */
+	if (!control || strcmp(program_invocation_short_name, "env") == 0)
+		return;
+	/* Files bear the coarse time.  The program was opened a little earlier than this is reached. */
+	clock_gettime(CLOCK_REALTIME_COARSE, &now);
+	park.start_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - 20000000;
+	park.control = atoi(control);
+	park.is_zygote = zygote != NULL;
+	choose_place(started_with("FCGI_HOST_AT"));
+}
+
+/* --- handing over */
+
+/* The program as the kernel was asked for it.  For a script that is the interpreter, which
+ * the kernel has put into argv[0] as a path. */
+static const char *program_path(void)
+{
+	const char *path = (const char *)getauxval(AT_EXECFN);
+	char start[2] = "";
+	int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+
+	if (fd >= 0 && read(fd, start, sizeof start) < 0)
+		start[0] = '\0';
+	if (fd >= 0)
+		close(fd);
+	if (path && memcmp(start, "#!", 2) != 0)
+		return path;
+	return park.argv ? park.argv[0] : path;
+}
+
+static char **make_environment(char *text, size_t length)
+{
+	size_t count = 0;
+	char **list;
+
+	for (size_t i = 0; i < length; i++)
+		count += text[i] == '\0';
+	list = malloc((count + 2) * sizeof *list);
+	if (!list)
+		_exit(126);
+	count = 0;
+	for (char *at = text; at < text + length; at += strlen(at) + 1)
+		list[count++] = at;
+	list[count] = NULL;
+	return list;
+}
+
+static void start_anew(const char *program, char **environment)
+{
+	if (park.argv)
+		execve(program, park.argv, environment);
+	dprintf(2, "fcgi-host: %s: %s\n", program, strerror(errno));
+	_exit(126);
+}
+
+/* Returns when the program is to run. */
+static void wait_for_request(const char *program)
+{
+	struct park_message message;
+
+	park_send(park.control, 'R', NULL, 0);
+	do
+		park_receive(park.control, &message);
+	while (message.type != 'E' && message.type != 0);
+	if (message.type == 0)
+		_exit(0);
+	environ = make_environment(message.text, message.length);
+	close(park.control);
+	park.control = -1;
+	if (park_files_changed())
+		start_anew(program, environ);
+}
+
+/* What is opened while we wait should get the numbers of a usual start. */
+static void move_control(void)
+{
+	fcntl(park.control, F_SETFD, FD_CLOEXEC);
+	if (park.control >= 10)
+		return;
+	for (int lowest = 250; lowest >= 10; lowest /= 5) {
+		int fd = fcntl(park.control, F_DUPFD_CLOEXEC, lowest);
+		if (fd >= 0) {
+			close(park.control);
+			park.control = fd;
+			return;
+		}
+	}
+}
+
+static void load_ahead(void)
+{
+	const char *list = started_with("FCGI_HOST_PRELOAD");
+	char *names = list ? strdup(list) : NULL, *rest = names, *name;
+
+	while ((name = strsep(&rest, ":")))
+		if (*name)
+			dlopen(name, RTLD_NOW);
+	free(names);
+}
+
+static void wait_here(void)
+{
+	const char *program;
+
+	park.place = NOWHERE;
+	move_control();
+	load_ahead();
+	program = strdup(program_path());
+	park_files_note(program, park.start_ns);
+	park_message_prepare();
+	forget_start();
+	if (park.is_zygote)
+		park.control = park_zygote(park.control, park.fork);
+	wait_for_request(program);
+}
+
+/* --- the places */
+
+int __libc_start_main(main_fn *program_main, int argc, char **argv, void (*init)(void), void (*fini)(void),
+	void (*rtld_fini)(void), void *stack_end)
+{
+	start_fn *next = (start_fn *)dlsym(RTLD_NEXT, "__libc_start_main");
+
+	park.argv = argv;
+	if (park.place == AT_MAIN)
+		wait_here();
+	/* It passes on `environ` as it is now. */
+	return next(program_main, argc, argv, init, fini, rtld_fini, stack_end);
+}
+
+EXPORTED char *getenv(const char *name)
+{
+	if (park.place == AT_GETENV && park.argv && strcmp(name, park.variable) == 0)
+		wait_here();
+	/* Others' constructors may come before ours. */
+	return park.getenv ? park.getenv(name) : (char *)started_with(name);
+}
+
+/* An interpreter's start-up module has set FCGI_HOST_FORK to the files that it has loaded, and calls its language's fork, so that the runtime does what it does in a new child.  It returns in children only, with their control
+ * in the place of the zygote's. */
+EXPORTED pid_t fork(void)
+{
+	const char *files = park.place == AT_FORK ? started_with("FCGI_HOST_FORK") : NULL;
+
+	if (files) {
+		park.place = NOWHERE;
+		park_files_note(program_path(), park.start_ns);
+		park_files_note_list(files);
+		park_message_prepare();
+		int control = park_zygote(park.control, park.fork);
+		dup3(control, park.control, O_CLOEXEC);
+		close(control);
+		return 0;
+	}
+	return park.fork ? park.fork() : -1;
+}

@@ -1,0 +1,4 @@
+// Loaded by fcgi-host-wait.js, so that loading a module has been done before.
+'use strict';
+
+module.exports = {};

@@ -1,0 +1,257 @@
+"""
+Python's part of a waiting process: see README.md in the folder above.
+
+Python imports this module at its start, from the folder that the host has put into PYTHONPATH.  It returns when a
+request is there; then Python itself goes on to the script, as it always does.  What the script could see of it is
+taken back: the folder, the variables, the module.
+"""
+import os
+import posix
+import sys
+import time
+
+_STARTED_NS = time.time_ns()
+
+# What has had its effect when Python has started; where a request has others, it gets a Python that was started with them.
+_STEERING = ("HOME", "LANG", "LANGUAGE", "TZ")
+
+
+def _take_back_hook():
+    """The hook's traces in sys.path and in the environment.  Returns the host's own variables."""
+    ours = os.path.dirname(os.path.abspath(__file__))
+    if ours in sys.path:
+        sys.path.remove(ours)
+    sys.path_importer_cache.pop(ours, None)
+    for name in ("PYTHONPATH", "LD_PRELOAD"):
+        first, _, rest = os.environ.get(name, "").partition(":")
+        if first == ours or os.path.basename(first) == "fcgi-host-park.so":
+            del os.environ[name]
+            if rest:
+                os.environ[name] = rest
+    return {name[10:]: os.environ.pop(name) for name in list(os.environ) if name.startswith("FCGI_HOST_")}
+
+
+# --- modules loaded ahead
+
+def _script_folder():
+    script = sys.argv[0]
+    if os.path.islink(script):
+        script = os.path.join(os.path.dirname(script), os.readlink(script))
+    return os.path.dirname(os.path.abspath(script))
+
+
+def _load(names):
+    """Imports them; one that cannot be imported is the script's own affair."""
+    for name in names:
+        try:
+            __import__(name)
+        except BaseException:
+            pass
+
+
+def _hides_own(loaded):
+    """Does the script's folder have a module of the name of one of these?  A usual start would load that one."""
+    try:
+        own = {entry.split(".", 1)[0] for entry in os.listdir(_script_folder())}
+    except OSError:
+        return True
+    return any(name.split(".", 1)[0] in own for name in loaded)
+
+
+def _state(path):
+    try:
+        s = posix.stat(path)
+    except OSError:
+        return None
+    return s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns
+
+
+def _files(modules):
+    """The files of the modules, with what they are.  One that changed while we loaded it counts as changed for good."""
+    files = {}
+    for module in modules:
+        spec = getattr(module, "__spec__", None)
+        if spec is not None and getattr(spec, "has_location", False):
+            state = _state(spec.origin)
+            files[spec.origin] = state if state and state[4] < _STARTED_NS else None
+    return files
+
+
+# --- messages
+
+def _send(control, kind, payload=b""):
+    message = (1 + len(payload)).to_bytes(4, "big") + kind + payload
+    try:
+        while message:
+            message = message[posix.write(control, message):]
+    except OSError:
+        pass        # the host is gone: the next read says so
+
+
+def _read(control, length):
+    data = b""
+    while len(data) < length:
+        try:
+            piece = posix.read(control, length - len(data))
+        except OSError:
+            piece = b""
+        if not piece:
+            posix._exit(0)
+        data += piece
+    return data
+
+
+def _wait(control):
+    """The request's environment, as a list of NAME=VALUE."""
+    _send(control, b"R")
+    while True:
+        message = _read(control, int.from_bytes(_read(control, 4), "big"))
+        if message[:1] == b"E":
+            return [item for item in message[1:].split(b"\0") if item]
+
+
+def _move_up(control):
+    """What is opened from here on gets the numbers that it has after a usual start."""
+    posix.set_inheritable(control, False)
+    if control >= 10:
+        return control
+    posix.dup2(control, 10 + control, False)
+    posix.close(control)
+    return 10 + control
+
+
+# --- rehearsal: what nearly every script will do, without effect, so that its page faults have been had
+
+_REHEARSAL = """
+import os, sys
+from os import path as name
+
+class A:
+    def f(self, a, *b, c=None, **d):
+        with a as e, b:
+            yield [x for x in d if x not in (1, 2.5, 'z')]
+
+def main(argv):
+    try:
+        return {k: v for k, v in argv} or f"{argv!r:>10} {1 + 2}"
+    except (ValueError, TypeError) as e:
+        raise SystemExit(1) from e
+    finally:
+        while argv and not argv[1:2]:
+            del argv[0]
+
+if __name__ == "main":
+    for i, j in enumerate(main(sys.argv)):
+        print(i, j.k, lambda: 0, end="")
+"""
+
+
+def _rehearse():
+    import io
+    exec(compile(_REHEARSAL, "", "exec"), {"__name__": ""})
+    with io.TextIOWrapper(io.BytesIO(), "utf-8", "strict") as out:
+        print("text", 1, 2.5, file=out, flush=True)
+    for hook in sys.path_hooks:
+        try:
+            hook(__file__)
+        except ImportError:
+            pass
+
+
+# --- the request
+
+def _steers(name):
+    return name in _STEERING or name.startswith("LC_")
+
+
+def _set_environment(items):
+    """Returns False if Python should have been started with this environment."""
+    before = {name: value for name, value in os.environ.items() if _steers(name)}
+    os.environ.clear()
+    for item in items:
+        name, _, value = item.partition(b"=")
+        os.environb[name] = value
+    # Python sets it itself at its start, when the locale is C.
+    if "LC_CTYPE" in before:
+        os.environ.setdefault("LC_CTYPE", before["LC_CTYPE"])
+    return before == {name: value for name, value in os.environ.items() if _steers(name)}
+
+
+def _learn(control, before):
+    """At the end of the request, tell the host which modules from elsewhere the script has loaded."""
+    import atexit
+
+    def tell():
+        own = os.path.join(_script_folder(), "")
+        names = []
+        for name, module in list(sys.modules.items()):
+            spec = getattr(module, "__spec__", None)
+            if name in before or name in ("__main__", "atexit") or spec is None:
+                continue
+            if not (getattr(spec, "has_location", False) and str(spec.origin).startswith(own)):
+                names.append(name.encode() + b"\0")
+        _send(control, b"M", b"".join(names))
+    atexit.register(tell)
+
+
+def _become_zygote(files):
+    """Returns in the children only: the preloaded library has its own fork()."""
+    import gc
+    gc.collect()
+    gc.freeze()         # a collection in a child would copy every page
+    del sys.modules["gc"]
+    posix.putenv(b"FCGI_HOST_FORK", os.fsencode("\n".join(files)))
+    posix.fork()
+    posix.unsetenv(b"FCGI_HOST_FORK")
+    if "numpy.random" in sys.modules:
+        sys.modules["numpy.random"].seed()
+
+
+def _start_anew(environment):
+    posix.execve(sys.executable or "/proc/self/exe", sys.orig_argv, environment)
+
+
+def _run():
+    start = dict(posix.environ)
+    options = _take_back_hook()
+    is_zygote = "ZYGOTE" in options
+    control = int(options.get("ZYGOTE") or options.get("PARK") or -1)
+    # This module's place belongs to the site's own, if there is one.
+    del sys.modules["sitecustomize"]
+    try:
+        import sitecustomize    # noqa: F401
+        has_own = True
+    except ImportError:
+        has_own = False
+    if control < 0:
+        return has_own
+    posix.set_inheritable(control, False)
+
+    before = set(sys.modules)
+    files = {}
+    if options.get("PRELOAD"):
+        _load(options["PRELOAD"].split(":"))
+        loaded = [name for name in sys.modules if name not in before]
+        if _hides_own(loaded):
+            del start[b"FCGI_HOST_PRELOAD"]
+            posix.set_inheritable(control, True)
+            _start_anew(start)
+        files = _files([sys.modules[name] for name in loaded])
+    if is_zygote:
+        _become_zygote(files)
+    control = _move_up(control)
+    _rehearse()
+    environment = _wait(control)
+    is_fit = _set_environment(environment)
+    if not is_fit or any(state is None or _state(path) != state for path, state in files.items()):
+        _start_anew(os.environb)
+    if "LEARN" in options:
+        _learn(control, before)
+    else:
+        posix.close(control)
+    return has_own
+
+
+if not _run():
+    # What Python takes for "there is none".
+    raise ImportError("No module named 'sitecustomize'", name="sitecustomize")
