@@ -18,6 +18,7 @@ from lib.wait import wait_until
 SUITE = "bookworm"
 # What the tests install beside our packages: the web servers, and a client.
 DOWNLOADS = ["nginx", "apache2", "libapache2-mod-fcgid", "curl", "iproute2", "logrotate"]
+BUILD = "dpkg-buildpackage -us -uc -b"
 OURS = ("fcgi-host", "fcgi-host-handlers", "fcgi-host-doc")
 
 
@@ -34,7 +35,7 @@ def build(folder):
 
 def build_in(tree, umask=0o022, options="nocheck", **environment):
     need("dpkg-buildpackage", "dh", "dh_installsysusers")
-    source.run(["bash", "-c", f"umask {umask:o}; exec dpkg-buildpackage -us -uc -b"], tree,
+    source.run(["bash", "-c", f"umask {umask:o}; exec {BUILD}"], tree,
                DEB_BUILD_OPTIONS=f"{options} parallel={os.cpu_count()}", **environment)
     found = {p.name.split("_")[0]: p for p in tree.parent.glob("*.deb")}
     assert {"fcgi-host", "fcgi-host-handlers", "fcgi-host-doc"} <= set(found)
@@ -74,7 +75,7 @@ def make_image(root):
     (root / "etc/dpkg/dpkg.cfg.d/fast").write_text("force-unsafe-io\n")
     with Chroot(root, network=True) as machine:
         machine.run("apt-get -q update && apt-get -q -y --no-install-recommends --download-only install "
-                    + " ".join([*DOWNLOADS, "libuv1", "libyaml-0-2", "libjson-c5", "libfcgi0ldbl", "python3", "perl"]), timeout=300)
+                    + " ".join([*DOWNLOADS, "libuv1", "libyaml-0-2", "libjson-c5", "libfcgi0ldbl", "libncursesw6", "python3", "perl"]), timeout=300)
     keep = kept_root("FCGI_HOST_DEBIAN_KEEP")
     if keep:
         copy_image(root, keep)
@@ -82,7 +83,14 @@ def make_image(root):
 
 
 def copy_image(image, root):
-    subprocess.run(["cp", "-a", "--reflink=auto", str(image), str(root)], check=True)
+    """Where programs only ever replace files, as dpkg does, the copy shares them with the image."""
+    if subprocess.run(["cp", "-al", str(image), str(root)], capture_output=True).returncode != 0:
+        shutil.rmtree(root, ignore_errors=True)         # on another file system
+        subprocess.run(["cp", "-a", str(image), str(root)], check=True)
+        return root
+    for name in ("etc", "home", "root", "srv", "var/lib", "var/log"):
+        shutil.rmtree(root / name)
+        subprocess.run(["cp", "-a", str(image / name), str(root / name)], check=True)
     return root
 
 

@@ -2,6 +2,7 @@
 import re
 
 from debian import debs, next_version, run_autopkgtest
+from lib.paths import REPO
 from lib.wait import wait_until
 from load import Load
 
@@ -49,6 +50,24 @@ def test_the_package_starts_socket_and_service_and_they_are_sound(booted, packag
     booted.run(f"kill -KILL {pid}")
     wait_until(lambda: main_pid(booted) not in (0, pid), 20, "the restart")
     assert "Hello from shell" in booted.run("fcgi-host call /hello")
+
+
+def test_a_handler_gets_back_what_the_unit_takes_as_the_document_says(booted, packages):
+    document = (REPO / "doc/packaging.md").read_text()
+    rows = re.findall(r"^\| (.*) \| (`.*) \|$", document.split("| a handler that | needs |")[1].split("\n\n")[0], re.M)
+    settings = [setting for _, needs in rows for setting in re.findall(r"`([A-Z]\w+=\S*)`", needs)]
+    assert len(settings) >= 8 and "ReadWritePaths=/etc/example" in settings
+    booted.install(*debs(packages, "fcgi-host"))
+    booted.run("install -d -m 777 /etc/example /home/example")
+    booted.write("/srv/writes.sh", "#!/bin/sh\nexec 2>&1\nprintf 'Content-Type: text/plain\\n\\n'\n"
+                 "touch /etc/example/x && echo etc\ntouch /home/example/x && echo home\n", 0o755)
+    booted.write("/etc/fcgi-host/fcgi-host.yaml", "user: fcgi-host\nhandlers:\n  writes: {command: /srv/writes.sh}\nroutes:\n  - {path: /, handler: writes}\n")
+    booted.run(f"systemctl restart {SERVICE}")
+    assert not {"etc", "home"} & set(booted.run("fcgi-host call /").splitlines())
+    booted.write(f"/etc/systemd/system/{SERVICE}.d/more.conf", "[Service]\n" + "".join(f"{setting}\n" for setting in settings))
+    assert booted.run(f"systemd-analyze verify --man=no {SERVICE} 2>&1").strip() == ""
+    booted.run(f"systemctl daemon-reload && systemctl restart {SERVICE}")
+    assert {"etc", "home"} <= set(booted.run("fcgi-host call /").splitlines())
 
 
 def test_an_upgrade_under_load_fails_no_request(booted, packages, folder):
