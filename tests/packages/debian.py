@@ -61,6 +61,10 @@ def make_image(root):
     if os.geteuid() != 0:
         pytest.skip("a Debian of its own needs root")
     need("debootstrap", "unshare", "nsenter")
+    may = subprocess.run(["unshare", "--mount", "--pid", "--net", "--fork", "sh", "-c", "mount -t tmpfs tmpfs /mnt && mount -o bind /dev/null /dev/null"],
+                         capture_output=True, text=True)
+    if may.returncode != 0:
+        pytest.skip(f"a Debian of its own needs mounts and namespaces, which are not allowed here: {may.stderr.strip()}")
     kept = kept_root("FCGI_HOST_DEBIAN_ROOT")
     if kept:
         return kept
