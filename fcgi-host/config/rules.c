@@ -141,6 +141,15 @@ static void rule_stdio(const struct site *site, const struct scope_source *sourc
 	}
 }
 
+/* A colon alone is what separates names; two are Perl's. */
+static bool is_module_name(const char *name)
+{
+	for (const char *at = strchr(name, ':'); at != NULL; at = strchr(at + 2, ':'))
+		if (at == name || at[1] != ':' || at[2] == ':' || at[2] == '\0')
+			return false;
+	return name[0] != '\0';
+}
+
 /* Of a list, one word stands for itself alone. */
 static int rule_preload(const struct site *site, const struct scope_source *source, const struct handler_config *handler)
 {
@@ -151,8 +160,8 @@ static int rule_preload(const struct site *site, const struct scope_source *sour
 
 		if (is_word && (i > 0 || names[1] != NULL))
 			return error_at_key(site, source, "preload", "'auto' and 'none' stand alone, not in a list of modules");
-		if (names[i][0] == '\0' || strchr(names[i], ':') != NULL)
-			return error_at_key(site, source, "preload", "a module's name is not empty and has no ':'");
+		if (!is_module_name(names[i]))
+			return error_at_key(site, source, "preload", "a module's name is not empty and has no ':', only Perl's '::'");
 	}
 	return 0;
 }

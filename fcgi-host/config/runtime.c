@@ -97,7 +97,7 @@ static int check_executable(const char *path, int fd, const struct stat *st, str
 
 	elf_read(fd, &elf);
 	if (elf.kind == ELF_NOT)
-		return err_set(why, "%s is neither a script with a #! line nor an executable", path);
+		return err_set(why, "%s is no executable for Linux", path);
 	if (elf.kind == ELF_OTHER)
 		return err_set(why, "%s is for another machine than fcgi-host", path);
 	if (elf.kind == ELF_STATIC)
@@ -163,7 +163,8 @@ static int read_interpreter(char *head, const char *path, char out[PATH_MAX], ch
 }
 
 /* 1: `program` was a script, and is its interpreter now.  0: it is what runs.
- * -1: nothing is known.  -2: with `why`. */
+ * -1: nothing is known, or nothing can run it; that is said as for every other
+ * handler.  -2: with `why`. */
 static int follow(char program[PATH_MAX], const char *path, char options_out[HEAD_BYTES], struct err *why)
 {
 	char head[HEAD_BYTES + 1] = "";
@@ -177,7 +178,7 @@ static int follow(char program[PATH_MAX], const char *path, char options_out[HEA
 	len = read(fd, head, HEAD_BYTES);
 	if (len > 2 && head[0] == '#' && head[1] == '!')
 		status = read_interpreter(head, path, program, options_out) == 0 ? 1 : -1;
-	else if (len > 0 && fstat(fd, &st) == 0)
+	else if (len > 4 && memcmp(head, "\177ELF", 4) == 0 && fstat(fd, &st) == 0)
 		status = check_executable(program, fd, &st, why) == 0 ? 0 : -2;
 	close(fd);
 	return status;

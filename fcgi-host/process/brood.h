@@ -46,12 +46,12 @@ void brood_set_ready(struct child *child);
 /* The variables, ending with NULL.  A process that does not take them is killed. */
 void brood_hand_over(struct child *child, char *const *envp);
 
-/* Makes a report: FAILED. */
 /* Reports a LOADED. */
 void brood_loaded(struct brood *brood, uint32_t generation, uint64_t digest, bool is_fine);
 /* Reports a RIGHTS. */
 void brood_changed_rights(struct brood *brood, uint32_t generation, int errnum, size_t failed);
 
+/* Makes a report: FAILED. */
 void brood_fail(struct brood *brood, uint64_t id, enum spawn_step step, int errnum);
 
 /* To the whole group; nothing happens when there is no such process any more. */

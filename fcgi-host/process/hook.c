@@ -3,12 +3,19 @@
 #include "config/runtime.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
-enum { LINES_MAX = 12, CONTROL_FD = 3 };
+enum {
+	LINES_MAX = 12,
+	CONTROL_HIGHEST = 15,   /* up to here, Node makes what it is started with close-on-exec */
+	CONTROL_LOWEST = 3,
+	ROOM_BYTES = 4096,      /* for a usual request's variables */
+};
 
 /* One row per runtime.  {} is the folder of the shims. */
 struct hook {
@@ -16,24 +23,28 @@ struct hook {
 	const char *name, *separator;   /* put before the handler's own value; separator NULL: in its place */
 	const char *value;
 	bool is_zygote_only;
+	bool is_last;                   /* put behind the handler's own value instead */
 };
 
 static const struct hook hooks[] = {
-	{ HOOK_PROGRAM, "LD_PRELOAD", ":", "{}/fcgi-host-park.so", false },
-	{ HOOK_PHP, "LD_PRELOAD", ":", "{}/fcgi-host-park.so", false },
+	{ HOOK_PROGRAM, "LD_PRELOAD", ":", "{}/fcgi-host-park.so", false, false },
+	{ HOOK_PHP, "LD_PRELOAD", ":", "{}/fcgi-host-park.so", false, false },
 	/* It waits where php-cgi asks for the page: its own start is over then. */
-	{ HOOK_PHP, "FCGI_HOST_AT", NULL, "getenv:SCRIPT_FILENAME", false },
-	{ HOOK_PHP, "GATEWAY_INTERFACE", NULL, "CGI/1.1", false },
-	{ HOOK_PYTHON, "PYTHONPATH", ":", "{}/python", false },
-	{ HOOK_PERL, "PERL5OPT", " ", "-I{}/perl -MFCGIHost::Wait", false },
-	{ HOOK_RUBY, "RUBYOPT", " ", "-r{}/ruby/fcgi_host_wait.rb", false },
-	{ HOOK_NODE, "NODE_OPTIONS", " ", "--require {}/node/fcgi-host-wait.js", false },
-	{ HOOK_PYTHON, "LD_PRELOAD", ":", "{}/fcgi-host-park.so", true },
-	{ HOOK_PYTHON, "FCGI_HOST_AT", NULL, "fork", true },
-	{ HOOK_PERL, "LD_PRELOAD", ":", "{}/fcgi-host-park.so", true },
-	{ HOOK_PERL, "FCGI_HOST_AT", NULL, "fork", true },
-	{ HOOK_RUBY, "LD_PRELOAD", ":", "{}/fcgi-host-park.so", true },
-	{ HOOK_RUBY, "FCGI_HOST_AT", NULL, "fork", true },
+	{ HOOK_PHP, "FCGI_HOST_AT", NULL, "getenv:SCRIPT_FILENAME", false, false },
+	{ HOOK_PHP, "GATEWAY_INTERFACE", NULL, "CGI/1.1", false, false },
+	{ HOOK_PHP, "REDIRECT_STATUS", NULL, "200", false, false },
+	/* Children share what opcache has compiled.  An empty name is PHP's usual folder. */
+	{ HOOK_PHP, "PHP_INI_SCAN_DIR", ":", "{}/php", true, true },
+	{ HOOK_PYTHON, "PYTHONPATH", ":", "{}/python", false, false },
+	{ HOOK_PERL, "PERL5OPT", " ", "-I{}/perl -MFCGIHost::Wait", false, false },
+	{ HOOK_RUBY, "RUBYOPT", " ", "-r{}/ruby/fcgi_host_wait.rb", false, false },
+	{ HOOK_NODE, "NODE_OPTIONS", " ", "--require {}/node/fcgi-host-wait.js", false, false },
+	{ HOOK_PYTHON, "LD_PRELOAD", ":", "{}/fcgi-host-park.so", true, false },
+	{ HOOK_PYTHON, "FCGI_HOST_AT", NULL, "fork", true, false },
+	{ HOOK_PERL, "LD_PRELOAD", ":", "{}/fcgi-host-park.so", true, false },
+	{ HOOK_PERL, "FCGI_HOST_AT", NULL, "fork", true, false },
+	{ HOOK_RUBY, "LD_PRELOAD", ":", "{}/fcgi-host-park.so", true, false },
+	{ HOOK_RUBY, "FCGI_HOST_AT", NULL, "fork", true, false },
 };
 
 struct lines {
@@ -41,13 +52,6 @@ struct lines {
 	size_t count;
 	bool is_short;                  /* of memory */
 };
-
-const char *hook_folder(void)
-{
-	const char *folder = getenv("FCGI_HOST_SHIMS");
-
-	return folder != NULL && folder[0] == '/' ? folder : SHIM_DIR;
-}
 
 bool hook_name_is_module(const char *name, size_t len)
 {
@@ -89,22 +93,48 @@ static char *with_folder(const char *value)
 	return asprintf(&text, "%.*s%s%s", (int)(mark - value), value, hook_folder(), mark + 2) < 0 ? NULL : text;
 }
 
+static char *put_together(const struct hook *hook, const char *own, const char *ours)
+{
+	char *text = NULL;
+	int len;
+
+	if (hook->is_last)
+		len = asprintf(&text, "%s=%s%s%s", hook->name, own == NULL ? "" : own, hook->separator, ours);
+	else if (own != NULL)
+		len = asprintf(&text, "%s=%s%s%s", hook->name, ours, hook->separator, own);
+	else
+		len = asprintf(&text, "%s=%s", hook->name, ours);
+	return len < 0 ? NULL : text;
+}
+
 static void add_hook(struct lines *lines, const struct program *program, const struct hook *hook)
 {
 	const char *own = hook->separator == NULL ? NULL : own_value(program, hook->name);
-	char *value = with_folder(hook->value), *text = NULL;
+	char *value = with_folder(hook->value);
 
-	if (value != NULL && asprintf(&text, "%s=%s%s%s", hook->name, value, own == NULL ? "" : hook->separator, own == NULL ? "" : own) < 0)
-		text = NULL;
+	add(lines, value == NULL ? NULL : put_together(hook, own, value));
 	free(value);
-	add(lines, text);
 }
 
-static void add_number(struct lines *lines, const char *name, int number)
+static void add_number(struct lines *lines, const char *name, uint64_t number)
 {
 	char *text = NULL;
 
-	add(lines, asprintf(&text, "%s=%d", name, number) < 0 ? NULL : text);
+	add(lines, asprintf(&text, "%s=%" PRIu64, name, number) < 0 ? NULL : text);
+}
+
+/* The library puts the request's variables in the place of these, so that what /proc
+ * shows of the process is that of a process that was started with them. */
+static void add_room(struct lines *lines)
+{
+	char *text = malloc(ROOM_BYTES);
+
+	if (text != NULL) {
+		memset(text, '.', ROOM_BYTES - 1);
+		memcpy(text, "FCGI_HOST_ROOM=", strlen("FCGI_HOST_ROOM="));
+		text[ROOM_BYTES - 1] = '\0';
+	}
+	add(lines, text);
 }
 
 /* FCGI_HOST_PRELOAD=a:b */
@@ -133,12 +163,25 @@ static void add_preload(struct lines *lines, const struct program *program, cons
 		free(text);
 }
 
+int hook_control_number(const struct program *program)
+{
+	struct rlimit own;
+	uint64_t files = getrlimit(RLIMIT_NOFILE, &own) == 0 ? own.rlim_cur : 0;
+
+	if (program->limits.files > 0 && program->limits.files < files)
+		files = program->limits.files;
+	if (files > CONTROL_HIGHEST)
+		return CONTROL_HIGHEST;
+	return files > CONTROL_LOWEST ? (int)files - 1 : CONTROL_LOWEST;
+}
+
 /* A library that the loader does not find is left out, and the program runs. */
-static int check_folder(enum runtime_hook hook, struct err *why)
+static int check_folder(struct err *why)
 {
 	char path[PATH_MAX];
 
-	if (strpbrk(hook_folder(), " \t\n:") != NULL && hook != HOOK_PHP && hook != HOOK_PROGRAM)
+	/* All of these variables are lists. */
+	if (strpbrk(hook_folder(), " \t\n:") != NULL)
 		return err_set(why, "the folder of the shims, %s, has blanks or a colon in its path", hook_folder());
 	snprintf(path, sizeof(path), "%s/fcgi-host-park.so", hook_folder());
 	return access(path, R_OK) == 0 ? 0 : err_set_errno(why, errno, "%s", path);
@@ -178,11 +221,15 @@ int hook_environ(const struct program *program, enum spawn_ahead ahead, const ch
 	while (lines.count > 0)
 		free(lines.text[--lines.count]);
 	lines.is_short = false;
-	if (runtime_find(program->argv, own_value(program, "PATH"), &found, why) != 0 || check_folder(found.hook, why) != 0)
+	if (runtime_find(program->argv, own_value(program, "PATH"), &found, why) != 0 || check_folder(why) != 0)
 		return -1;
 	if (ahead == SPAWN_ZYGOTE && found.runtime->no_fork != NULL)
 		return err_set(why, "%s cannot be forked ahead: %s", found.executable, found.runtime->no_fork);
-	add_number(&lines, ahead == SPAWN_ZYGOTE ? "FCGI_HOST_ZYGOTE" : "FCGI_HOST_PARK", CONTROL_FD);
+	add_number(&lines, ahead == SPAWN_ZYGOTE ? "FCGI_HOST_ZYGOTE" : "FCGI_HOST_PARK", (uint64_t)hook_control_number(program));
+	if (ahead == SPAWN_ZYGOTE && program->limits.cpu_s > 0)
+		add_number(&lines, "FCGI_HOST_CPU", program->limits.cpu_s);
+	if (found.hook == HOOK_PROGRAM || found.hook == HOOK_PHP)
+		add_room(&lines);
 	if (program->is_learning)
 		add_number(&lines, "FCGI_HOST_LEARN", 1);
 	add_preload(&lines, program, learnt, learnt_len);
@@ -198,6 +245,6 @@ void hook_reason(const struct handler_config *handler, struct err *out)
 {
 	struct runtime_found found;
 
-	if (runtime_of_handler(handler, handler->process, &found, out) == 0 && check_folder(found.hook, out) == 0)
+	if (runtime_of_handler(handler, handler->process, &found, out) == 0 && check_folder(out) == 0)
 		err_set(out, "the spawner found no way to make it wait");
 }

@@ -26,12 +26,16 @@ bool hook_name_is_module(const char *name, size_t len);
 int hook_environ(const struct program *program, enum spawn_ahead ahead, const char *learnt, size_t learnt_len,
 	char **envp, size_t envp_max, struct err *why);
 
+/* The number of its control descriptor: above what an interpreter opens before its
+ * shim runs, and below what the handler may open. */
+int hook_control_number(const struct program *program);
+
 /* Why a handler's program cannot wait, once a start has failed with
  * SPAWN_STEP_WAIT. */
 void hook_reason(const struct handler_config *handler, struct err *out);
 
 /* The folder of the shims: FCGI_HOST_SHIMS of the host's own variables, or where
- * they are installed. */
+ * they were built or installed together with this program. */
 const char *hook_folder(void);
 
 #endif

@@ -5,7 +5,7 @@ fcgi_host_libfcgihost_a_SOURCES += \
 	%D%/child_table.c %D%/child_table.h \
 	%D%/edition.c %D%/edition.h \
 	%D%/exiting.c %D%/exiting.h \
-	%D%/hook.c %D%/hook.h \
+	%D%/hook.c %D%/hook_folder.c %D%/hook.h \
 	%D%/look.c %D%/look.h \
 	%D%/modules.c %D%/modules.h \
 	%D%/pool.c %D%/pool.h %D%/pool_private.h \

@@ -15,6 +15,12 @@ void modules_fini(struct modules *modules)
 	bytes_fini(&modules->names);
 }
 
+void modules_forget(struct modules *modules)
+{
+	bytes_clear(&modules->names);
+	modules->count = 0;
+}
+
 static bool has(const struct modules *modules, const char *name, size_t len)
 {
 	const char *at = (const char *)bytes_data(&modules->names);

@@ -18,6 +18,8 @@ struct modules {
 void modules_init(struct modules *modules);
 void modules_fini(struct modules *modules);
 
+void modules_forget(struct modules *modules);
+
 /* "NAME\0"…, from a process.  True when one of them is new. */
 bool modules_learn(struct modules *modules, struct slice names);
 

@@ -53,6 +53,8 @@ static bool read_some(struct shim_link *link)
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
+	if (n < 0 && errno == ECONNRESET)
+		link->was_reset = true;
 	if (n <= 0 || bytes_append(&link->in, piece, (size_t)n) < 0) {
 		end(link);
 		return false;

@@ -11,12 +11,15 @@
 #include "base/loop.h"
 #include "base/text.h"
 
+#include <stdbool.h>
+
 enum { SHIM_MESSAGE_MAX_BYTES = 64 * 1024 };
 
 struct shim_link {
 	int fd;                         /* -1: closed */
 	struct watch *watch;
 	struct bytes in;
+	bool was_reset;                 /* the other end closed with something of ours unread */
 	void (*on_message)(void *ctx, char type, struct slice payload); /* may close the link */
 	void (*on_end)(void *ctx);      /* EOF, or nonsense: no message comes any more */
 	void *ctx;

@@ -43,7 +43,7 @@ static void on_started(void *ctx)
 {
 	struct spare *spare = ctx;
 
-	if (spare->is_forked)           /* it had said that it is ready */
+	if (spare->is_forked || spare->has_said_ready)
 		become_ready(spare);
 }
 
@@ -58,12 +58,12 @@ static void adopt(struct spare *spare, struct slice payload)
 	struct spawn_request request = {
 		.handler = spare->handler->number, .generation = spare->generation, .control_fds = { -1, spare->link.fd } };
 	struct err err;
-	pid_t pid;
+	pid_t pid = 0;
 
-	if (payload.len != 4)
-		return;
-	pid = (pid_t)((uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3]);
-	if (process_adopt(&spare->process, spare->zygote, pid, &request, &err) == 0)
+	err_set(&err, "a forked process is ready, and does not say which one it is");
+	if (payload.len == 4)
+		pid = (pid_t)((uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3]);
+	if (pid > 0 && process_adopt(&spare->process, spare->zygote, pid, &request, &err) == 0)
 		return;
 	log_message(LOG_LEVEL_ERROR, "spare", "handler %s: %s", spare->handler->name, err.text);
 	shim_link_close(&spare->link);
@@ -78,13 +78,15 @@ static void on_message(void *ctx, char type, struct slice payload)
 		adopt(spare, payload);
 	} else if (type == 'R' && spare->state == SPARE_STARTING && !spare->is_forked) {
 		process_set_ready(&spare->process);
-		become_ready(spare);
+		spare->has_said_ready = true;
+		if (spare->process.state == PROCESS_RUNNING)    /* else the news of its start are on their way */
+			become_ready(spare);
 	} else if (type == 'F' && spare->state == SPARE_STARTING) {
 		spare->was_refused = true;
 		err_set(&spare->refusal, "%.*s", (int)(payload.len < 500 ? payload.len : 500), payload.ptr);
 		spare_end(spare);
 	} else if (type == 'M' && spare->state == SPARE_TAKEN) {
-		spare->on_modules(spare->set, payload);
+		spare->on_modules(spare, payload);
 	}
 }
 
@@ -187,6 +189,12 @@ struct spare *spare_new(const struct spare_how *how, struct err *err)
 	}
 	timer_set(spare->timer, limit_ms > 0 ? limit_ms : START_LONGEST_MS);
 	return spare;
+}
+
+bool spare_has_left_request(struct spare *spare)
+{
+	shim_link_read_last(&spare->link);
+	return spare->link.was_reset;
 }
 
 void spare_hurry(struct spare *spare)

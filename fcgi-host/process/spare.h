@@ -34,6 +34,7 @@ struct spare {
 	const struct handler_config *handler;
 	uint32_t generation;
 	bool is_forked;                 /* by a zygote */
+	bool has_said_ready;            /* itself */
 	struct process process;
 	int fds[3];                     /* our ends of its stdin, stdout and stderr; a taker sets those it takes to -1 */
 	struct shim_link link;
@@ -46,7 +47,7 @@ struct spare {
 	/* on_change: READY or GONE, from anywhere, so defer.  on_modules: what it loaded for its
 	 * request, "NAME\0"…  Both are the set's; on_change of one that is taken never comes. */
 	void (*on_change)(struct spare *spare);
-	void (*on_modules)(void *set, struct slice names);
+	void (*on_modules)(struct spare *spare, struct slice names);
 	void *set;
 	bool is_dropped;                /* the set's: it was told to go, and is not at fault */
 	bool is_due;                    /* the set's: a younger one is to take its place */
@@ -65,6 +66,10 @@ struct spare_how {
 
 /* NULL with err.  on_change, on_modules and set are for the caller to fill in at once. */
 struct spare *spare_new(const struct spare_how *how, struct err *err);
+
+/* It is gone, and was handed a request: it never took that.  A socket knows whether
+ * all that was sent was read. */
+bool spare_has_left_request(struct spare *spare);
 
 /* A request waits for it. */
 void spare_hurry(struct spare *spare);

@@ -216,11 +216,11 @@ static void on_change(struct spare *spare)
 	spares->on_change(spares->ctx);
 }
 
-static void on_modules(void *ctx, struct slice names)
+static void on_modules(struct spare *from, struct slice names)
 {
-	struct spares *spares = ctx;
+	struct spares *spares = from->set;
 
-	if (!config_learns_preload(spares->handler) || !modules_learn(&spares->modules, names))
+	if (!config_learns_preload(spares->handler) || from->asked_ns < spares->stamped_ns || !modules_learn(&spares->modules, names))
 		return;
 	for (struct spare *spare = spares->first; spare != NULL; spare = spare->next)
 		spare->is_due |= spare->state == SPARE_READY || spare->state == SPARE_STARTING;
@@ -240,7 +240,7 @@ static bool start_one(struct spares *spares)
 
 	if (spares->handler->process == PROCESS_ZYGOTE && (how.zygote = spares_ready_zygote(spares)) == NULL)
 		return false;
-	if (!budget_take(spares->share))
+	if (!budget_take(spares->share, BUDGET_AHEAD))
 		return false;
 	spare = spare_new(&how, &err);
 	if (spare == NULL) {
@@ -265,7 +265,11 @@ static void refresh_stamp(struct spares *spares)
 	if (!stamp_is_stale(&spares->stamp, spares->handler))
 		return;
 	spares_end_all(spares);
+	/* Another script may want other modules, or others of the same names. */
+	if (spares->stamp.is_taken)
+		modules_forget(&spares->modules);
 	stamp_take(&spares->stamp, spares->handler);
+	spares->stamped_ns = clock_monotonic_ns();
 }
 
 void spares_tend(struct spares *spares)
@@ -354,17 +358,17 @@ unsigned spares_soon(struct spares *spares, unsigned waiting)
 	return soon;
 }
 
-void spares_yield(struct spares *spares)
+bool spares_yield(struct spares *spares)
 {
 	struct spare *spare = spares->last;
 
 	while (spare != NULL && spare->state != SPARE_READY && spare->state != SPARE_STARTING)
 		spare = spare->prev;
 	pause_for(spares, YIELD_MS);
-	if (spare != NULL)
-		end_spare(spare);
-	else
-		spares_end_zygotes(spares);
+	if (spare == NULL)
+		return spares_end_zygotes(spares);
+	end_spare(spare);
+	return true;
 }
 
 /* The end. */

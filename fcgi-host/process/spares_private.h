@@ -24,6 +24,7 @@ struct spares {
 	struct timer *refill_timer;     /* but no longer than this */
 	struct modules modules;
 	struct stamp stamp;             /* of what all of them were started from */
+	uint64_t stamped_ns;            /* what older ones have loaded is not learnt */
 	uint64_t typical_ns;            /* from asking to ready; 0: none was */
 	struct timer *late_timer;       /* a start that a request waits for gets stuck */
 	struct timer *age_timer;
@@ -47,7 +48,7 @@ void spares_end_all(struct spares *spares);
 struct zygote *spares_ready_zygote(const struct spares *spares);        /* or NULL */
 void spares_tend_zygote(struct spares *spares);         /* starts one that is missing */
 void spares_sweep_zygotes(struct spares *spares);
-void spares_end_zygotes(struct spares *spares);
+bool spares_end_zygotes(struct spares *spares);     /* false: there is none */
 void spares_free_zygotes(struct spares *spares);
 
 #endif

@@ -3,6 +3,7 @@
 #include "process/program.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -43,12 +44,22 @@ IN_CHILD static int become(const struct identity *identity)
 	return 0;
 }
 
+IN_CHILD static int take_control(const struct spawn_child *child)
+{
+	if (child->control_fd == 0)
+		return 0;
+	/* dup2() to itself would leave it close-on-exec. */
+	if (child->control_fd == child->control_number)
+		return fcntl(child->control_fd, F_SETFD, 0);
+	return dup2(child->control_fd, child->control_number) == child->control_number ? 0 : -1;
+}
+
 IN_CHILD static int take_descriptors(const struct spawn_child *child)
 {
 	for (int i = 0; i < 3; i++)
 		if (dup2(child->fds[i], i) < 0)
 			return -1;
-	return child->control_fd == 0 || dup2(child->control_fd, 3) == 3 ? 0 : -1;
+	return take_control(child);
 }
 
 /* A limit above what the host itself may use stays at that. */
@@ -94,22 +105,23 @@ IN_CHILD static enum spawn_step run_steps(const struct spawn_child *child, pid_t
 	if (child->nice != 0)
 		setpriority(PRIO_PROCESS, 0, child->nice);
 
-	/* 4. What it may use.  After step 2: a limit on processes counts its user's. */
+	/* 4. Descriptors 0, 1 and 2, and its control where it waits; all others are
+	 *    close-on-exec. */
+	if (take_descriptors(child) != 0)
+		return SPAWN_STEP_DESCRIPTORS;
+
+	/* 5. What it may use.  After step 2: a limit on processes counts its user's. */
 	if (set_limits(child->limits) != 0)
 		return SPAWN_STEP_LIMITS;
 
-	/* 5. It ends when the spawner is killed.  After step 2, which clears this;
+	/* 6. It ends when the spawner is killed.  After step 2, which clears this;
 	 *    and where that happened already, nobody will signal it. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
 		return SPAWN_STEP_GROUP;
 
-	/* 6. Its directory. */
+	/* 7. Its directory. */
 	if (chdir(child->directory) != 0 && !child->is_directory_optional)
 		return SPAWN_STEP_DIRECTORY;
-
-	/* 7. Descriptors 0, 1 and 2, and 3 where it waits; all others are close-on-exec. */
-	if (take_descriptors(child) != 0)
-		return SPAWN_STEP_DESCRIPTORS;
 
 	/* 8. An empty signal mask; no signal is ignored, so all get their default. */
 	sigemptyset(&none);

@@ -19,7 +19,7 @@ struct spawn_child {
 	const struct identity *identity;        /* NULL: the caller's own */
 	const struct program_limits *limits;
 	int fds[3];                             /* become 0, 1, 2; none of them is below 3 */
-	int control_fd;                         /* becomes 3; 0: none */
+	int control_fd, control_number;         /* the one becomes the other; 0: none */
 	int nice;                               /* added to its priority */
 	volatile enum spawn_step failed_step;   /* out: NONE when the program runs */
 	volatile int failed_errno;              /* out */

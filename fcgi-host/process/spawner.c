@@ -73,19 +73,31 @@ static int set_variables(struct spawner_state *state, const struct spawn_ask *as
 	return errnum;
 }
 
+/* The time that a zygote needs for all that it forks is no request's: they get the
+ * limit from it, see hook.c. */
+static struct program_limits limits_for(const struct program *program, enum spawn_ahead ahead)
+{
+	struct program_limits limits = program->limits;
+
+	if (ahead == SPAWN_ZYGOTE)
+		limits.cpu_s = 0;
+	return limits;
+}
+
 /* `script` (or NULL) and `block` lie in the input. */
 static void start_program(struct spawner_state *state, const struct spawn_ask *ask, const char *script, char *block,
 	const int fds[SPAWN_FDS])
 {
 	const struct program *program = &edition_find(state->editions, ask->generation)->programs[ask->handler];
+	struct program_limits limits = limits_for(program, (enum spawn_ahead)ask->ahead);
 	bool is_ahead = ask->ahead != SPAWN_FOR_REQUEST;
 	char path[PATH_MAX], directory[PATH_MAX];
 	char *script_argv[] = { path, NULL };
 	struct spawn_child how = {
 		.argv = program->argv, .envp = state->envp, .directory = program->directory,
 		.is_directory_optional = program->is_own_directory, .identity = program->identity,
-		.limits = &program->limits,
-		.control_fd = is_ahead ? fds[SPAWN_FD_CONTROL] : 0,
+		.limits = &limits,
+		.control_fd = is_ahead ? fds[SPAWN_FD_CONTROL] : 0, .control_number = is_ahead ? hook_control_number(program) : 0,
 		/* Who is not root could not raise it again. */
 		.nice = is_ahead && geteuid() == 0 ? AHEAD_NICE : 0,
 		.fds = { fds[0], fds[1], fds[2] } };
@@ -191,8 +203,10 @@ static void take_ready(struct spawner_state *state, const struct spawn_ask *ask)
 {
 	struct child *child = brood_waiting(&state->brood, ask->id);
 
-	if (child != NULL)
-		brood_set_ready(child);
+	if (child == NULL)
+		return;
+	brood_set_ready(child);
+	state->brood.is_report_due = state->brood.reports_count > 0;    /* of its start, among others */
 }
 
 /* One that is gone says in its EXITED that it had no request. */

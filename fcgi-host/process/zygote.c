@@ -18,6 +18,8 @@ enum {
 	STDERR_PIECE_BYTES = 4096,
 };
 
+#define CHANGED_SOON_NS 1000000000u
+
 static void log_line(void *ctx, struct slice text)
 {
 	const struct zygote *zygote = ctx;
@@ -83,14 +85,17 @@ static void on_message(void *ctx, char type, struct slice payload)
 	static const char changed[] = "changed: ";
 	struct zygote *zygote = ctx;
 
+	bool has_changed = type == 'F' && payload.len >= strlen(changed) && memcmp(payload.ptr, changed, strlen(changed)) == 0;
+
 	if (type == 'R' && zygote->state == ZYGOTE_STARTING) {
 		zygote->state = ZYGOTE_READY;
 		process_set_ready(&zygote->process);
 		timer_set(zygote->timer, age_ms(zygote));
 		zygote->on_change(zygote);
-	} else if (type == 'F' && zygote->state == ZYGOTE_READY && payload.len >= strlen(changed) &&
-	           memcmp(payload.ptr, changed, strlen(changed)) == 0) {
-		zygote->is_dropped = true;      /* it is not at fault */
+	} else if (has_changed && zygote->state != ZYGOTE_ENDING) {
+		/* Nobody's fault, unless it is so again and again: a file from the future. */
+		zygote->is_dropped = clock_monotonic_ns() - zygote->asked_ns > CHANGED_SOON_NS;
+		zygote->has_changed = true;
 		zygote_end(zygote);
 	} else if (type == 'F' && zygote->state != ZYGOTE_ENDING) {
 		zygote->was_refused = true;

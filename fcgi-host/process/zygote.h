@@ -30,6 +30,7 @@ struct zygote {
 	bool is_due;                    /* old, or what it has loaded has changed: another is to take its place */
 	bool was_refused;               /* it cannot fork: `refusal` */
 	struct err refusal;
+	bool has_changed;               /* what it has loaded, so that it ends */
 	bool is_dropped;                /* the set's: it was told to go, and is not at fault */
 	void (*on_change)(struct zygote *zygote);       /* READY, is_due or GONE, from anywhere, so defer */
 	void *set;

@@ -20,11 +20,18 @@ enum { CLIENT_WINDOW_BYTES = 64 * 1024 };       /* of an answer that waits for t
 
 enum client_state {
 	CLIENT_OPEN,
-	CLIENT_LINGERING,       /* between requests while the host stops: one that is on its way is still taken */
 	CLIENT_LAST_WORDS,      /* written, then shut down for writing and drained */
 	CLIENT_BREAKING,        /* written, then closed so that the transfer looks broken */
 	CLIENT_DRAINING,        /* shut down for writing */
 	CLIENT_DEAD,            /* nothing can be written any more */
+};
+
+/* What the peer has yet to do, in its time. */
+enum client_wait {
+	CLIENT_WAIT_NONE,
+	CLIENT_WAIT_TAKE,       /* to take the end of its last answer */
+	CLIENT_WAIT_SPEAK,      /* to send its request, as the host stops */
+	CLIENT_WAIT_DRAIN,      /* to send the rest of what nobody wants */
 };
 
 struct client {
@@ -42,7 +49,9 @@ struct client {
 	struct request *request;        /* NULL between requests */
 	struct bytes out;               /* records that wait to be written */
 	struct defer flush;
-	struct timer *timer;            /* the end of lingering or draining */
+	uint64_t take_ms;               /* for the end of the last answer to be taken; 0: no limit */
+	enum client_wait wait;
+	struct timer *timer;            /* of `wait`; NULL at first */
 	struct client *next, *prev;     /* host->clients */
 };
 
@@ -70,9 +79,11 @@ void client_break(struct client *client);
 /* The body has room again. */
 void client_resume(struct client *client);
 
-/* The host stops.  A connection with a request, even one that is still to be
- * read, is closed after it; one between requests, a moment later. */
+/* Closes a connection between requests; one with a request, even one that is
+ * still to be read, is closed after it. */
 void client_stop(struct client *client);
+/* Then: nothing of a request is there yet, but one may be on its way. */
+bool client_is_awaited(const struct client *client);
 void client_free(struct client **client);
 
 #endif

@@ -11,6 +11,7 @@
  * program ever sees.  What ran before saw that of the start: the constructors
  * of shared libraries, and of the program up to the place where it waits.
  */
+#include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +34,10 @@ static struct {
 	int control;
 	const char *variable;   /* AT_GETENV: its name */
 	char **argv;
+	char *room;             /* where the kernel has put the environment, and reads it for /proc/PID/environ */
+	size_t room_size;
 	int64_t start_ns;
+	unsigned long cpu_s;    /* that each child of a zygote may use */
 	char *(*getenv)(const char *);
 	pid_t (*fork)(void);
 } park = {.control = -1};
@@ -67,6 +71,14 @@ static void forget_start(void)
 	*to = NULL;
 }
 
+/* All of it in one piece, one string after the other. */
+static void note_room(void)
+{
+	park.room = environ[0];
+	for (char **at = environ; *at && *at == park.room + park.room_size; at++)
+		park.room_size += strlen(*at) + 1;
+}
+
 static void choose_place(const char *at)
 {
 	if (!at || strcmp(at, "main") == 0)
@@ -82,7 +94,7 @@ static void choose_place(const char *at)
 __attribute__((constructor)) static void on_load(void)
 {
 	const char *parked = started_with("FCGI_HOST_PARK"), *zygote = started_with("FCGI_HOST_ZYGOTE");
-	const char *control = zygote ? zygote : parked;
+	const char *control = zygote ? zygote : parked, *cpu = started_with("FCGI_HOST_CPU");
 	struct timespec now;
 
 	/* Looked up now: dlsym() must not be called in a child of a program with threads. */
@@ -94,8 +106,10 @@ __attribute__((constructor)) static void on_load(void)
 	/* Files bear the coarse time.  The program was opened a little earlier than this is reached. */
 	clock_gettime(CLOCK_REALTIME_COARSE, &now);
 	park.start_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec - 20000000;
+	note_room();
 	park.control = atoi(control);
 	park.is_zygote = zygote != NULL;
+	park.cpu_s = cpu ? strtoul(cpu, NULL, 10) : 0;
 	choose_place(started_with("FCGI_HOST_AT"));
 }
 
@@ -118,11 +132,23 @@ static const char *program_path(void)
 	return park.argv ? park.argv[0] : path;
 }
 
+/* Into the place of the one that it was started with, as far as there is room. */
+static char *put_in_room(char *text, size_t length)
+{
+	bool fits = length <= park.room_size;
+	size_t used = fits ? length : 0;
+
+	memcpy(park.room, text, used);
+	memset(park.room + used, 0, park.room_size - used);
+	return fits ? park.room : text;
+}
+
 static char **make_environment(char *text, size_t length)
 {
 	size_t count = 0;
 	char **list;
 
+	text = put_in_room(text, length);
 	for (size_t i = 0; i < length; i++)
 		count += text[i] == '\0';
 	list = malloc((count + 2) * sizeof *list);
@@ -143,12 +169,20 @@ static void start_anew(const char *program, char **environment)
 	_exit(126);
 }
 
+/* Of a child that a zygote has forked nobody knows yet. */
+static void say_ready(void)
+{
+	uint32_t pid = htonl((uint32_t)getpid());
+
+	park_send(park.control, 'R', &pid, park.is_zygote ? sizeof pid : 0);
+}
+
 /* Returns when the program is to run. */
 static void wait_for_request(const char *program)
 {
 	struct park_message message;
 
-	park_send(park.control, 'R', NULL, 0);
+	say_ready();
 	do
 		park_receive(park.control, &message);
 	while (message.type != 'E' && message.type != 0);
@@ -190,6 +224,7 @@ static void load_ahead(void)
 
 static void wait_here(void)
 {
+	int errno_then = errno;
 	const char *program;
 
 	park.place = NOWHERE;
@@ -200,8 +235,11 @@ static void wait_here(void)
 	park_message_prepare();
 	forget_start();
 	if (park.is_zygote)
-		park.control = park_zygote(park.control, park.fork);
+		park.control = park_zygote(park.control, park.cpu_s, park.fork);
+	if (park.is_zygote)
+		park_rehearse(true);
 	wait_for_request(program);
+	errno = errno_then;
 }
 
 /* --- the places */
@@ -237,7 +275,8 @@ EXPORTED pid_t fork(void)
 		park_files_note(program_path(), park.start_ns);
 		park_files_note_list(files);
 		park_message_prepare();
-		int control = park_zygote(park.control, park.fork);
+		int control = park_zygote(park.control, park.cpu_s, park.fork);
+		park_rehearse(false);
 		dup3(control, park.control, O_CLOEXEC);
 		close(control);
 		return 0;

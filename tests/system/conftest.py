@@ -100,8 +100,35 @@ def _needs_build():
         pytest.fail("no fcgi-host program: build it, or name the build folder in FCGI_HOST_BUILD")
 
 
+def pytest_generate_tests(metafunc):
+    """A file with EVERY_PROCESS has its tests run for CGI programs that are started for the request, and for such
+    as have waited for it."""
+    if getattr(metafunc.module, "EVERY_PROCESS", False) and "make_host" in metafunc.fixturenames:
+        metafunc.parametrize("cgi_process", ["per-request", "parked", "zygote"], indirect=True)
+
+
+def pytest_collection_modifyitems(config, items):
+    """What a process has done before its request is nothing that a web server could see: one will do."""
+    def is_wanted(item):
+        params = getattr(item, "callspec", None) and item.callspec.params or {}
+        if params.get("cgi_process", "per-request") == "per-request":
+            return True
+        return not item.get_closest_marker("per_request") and not any(value in fronts.WEB[1:] for value in params.values())
+    dropped = [item for item in items if not is_wanted(item)]
+    if dropped:
+        config.hook.pytest_deselected(items=dropped)
+        items[:] = [item for item in items if is_wanted(item)]
+
+
 @pytest.fixture
-def make_host(folder, session_folder, request):
+def cgi_process(request):
+    """How CGI programs live that say nothing of it."""
+    process = getattr(request, "param", Host.cgi_process)
+    return None if process == "per-request" else process
+
+
+@pytest.fixture
+def make_host(folder, session_folder, request, cgi_process):
     """A factory of hosts; each is stopped and looked over at the end of the test."""
     plain = request.node.get_closest_marker("plain")
     if plain and paths.BUILD_PLAIN is None:
@@ -116,6 +143,7 @@ def make_host(folder, session_folder, request):
         if plain:
             options.setdefault("build", paths.BUILD_PLAIN)
         host.process = None
+        host.cgi_process = cgi_process
         host.__init__(folder / name, handlers or {}, **options)
         return host
     yield make

@@ -7,6 +7,8 @@ from lib import wire
 from lib.handlers import COUNT, DIGEST, HELLO, echo, pattern, python, sha
 from lib.wait import stays, wait_until
 
+EVERY_PROCESS = True
+
 # Writes 3 MB before it reads the first byte, then reads everything.
 BOTH = python("""
 out.write(b'Content-Type: application/octet-stream\\n\\n')

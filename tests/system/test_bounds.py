@@ -8,6 +8,8 @@ from lib.host import make_folder
 
 ENDLESS = r"""#!/usr/bin/python3
 import socket, struct, time
+
+EVERY_PROCESS = True
 def record(kind, content=b""):
     return struct.pack(">BBHHBB", 1, kind, 1, len(content), 0, 0) + content
 listener = socket.socket(fileno=0)

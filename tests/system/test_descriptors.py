@@ -7,6 +7,8 @@ from lib import proc, wire
 from lib.handlers import HELLO
 from lib.wait import stays, wait_until
 
+EVERY_PROCESS = True
+
 
 def kept(host):
     conn = host.connect()

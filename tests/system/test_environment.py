@@ -5,6 +5,8 @@ from lib import wire
 from lib.handlers import ENVIRON, HELLO, env_of
 from lib.wait import wait_until
 
+EVERY_PROCESS = True
+
 REQUIRED = ("GATEWAY_INTERFACE", "REQUEST_METHOD", "QUERY_STRING", "SCRIPT_NAME", "SERVER_NAME", "SERVER_PORT", "SERVER_PROTOCOL",
             "SERVER_SOFTWARE", "REMOTE_ADDR")
 

@@ -10,6 +10,8 @@ from lib.handlers import HELLO, faulty, python, worker, writes
 from lib.wait import wait_until
 from test_persistent_workers import in_parallel
 
+EVERY_PROCESS = True
+
 BROKEN_FRONTS = ["wire", "nginx-kept", "nginx-streaming", "nginx-plain", "nginx-plain-streaming", "mod_proxy_fcgi", "mod_fcgid"]
 
 
@@ -358,6 +360,23 @@ def test_a_child_in_the_background_does_not_hold_the_answer(make_host, front):
     host.wait_log(event="request", handler="h")
     assert proc.is_alive(child), "after an answer that ended by itself such a child lives on"
     os.kill(child, signal.SIGKILL)
+
+
+def test_a_process_that_goes_on_after_its_answer_has_timeout_idle_for_it(make_host, front):
+    """It holds a place; who needs longer leaves a child in the background, or sets timeout.idle."""
+    script = "sleep 300 >/dev/null 2>&1 & printf 'Content-Type: text/plain\\n\\nwhole'; exec >&- 2>&-; [ \"$QUERY_STRING\" ] || exec sleep 301; sleep 0.4; echo > \"$SCRATCH/worked\""
+    host = make_host({"h": {"script": script, "workers": {"max": 1}, "timeout": {"idle": "1500ms"}}})
+    client = front(host)
+    answers = [client.get("/h") for _ in range(2)]
+    assert [(a.status, a.text, a.complete) for a in answers] == [(200, "whole", True)] * 2
+    assert answers[0].elapsed < 1.4, "nobody waits for its end"
+    entry = host.wait_log(event="request", handler="h")
+    assert "timeout.idle" in entry["reason"] and entry["status"] == 200
+    wait_until(lambda: not host.children(), 10, "the end of its group")
+    assert client.get("/h?works").text == "whole"
+    wait_until((host.scratch / "worked").exists, 10, "what it does within its time")
+    for pid in host.children():
+        proc.kill_quietly(pid)
 
 
 def test_what_a_process_wrote_before_its_end_is_never_lost(make_host, front):

@@ -10,6 +10,8 @@ from lib import paths
 from lib.handlers import pattern
 from lib.host import make_folder
 
+EVERY_PROCESS = True
+
 BACKEND = "/usr/lib/git-core/git-http-backend"
 FRONTS = ["nginx-streaming", "nginx-kept", "mod_proxy_fcgi", "mod_fcgid"]
 

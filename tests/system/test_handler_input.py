@@ -9,6 +9,8 @@ from lib import wire
 from lib.handlers import COUNT, HELLO, pattern, sha
 from lib.wait import wait_until
 
+EVERY_PROCESS = True
+
 
 def test_input_ends_after_the_last_byte(make_host, front):
     host = make_host({"count": COUNT})

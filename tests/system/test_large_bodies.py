@@ -7,6 +7,8 @@ from lib import proc, wire
 from lib.handlers import python, worker
 from lib.wait import wait_until
 
+EVERY_PROCESS = True
+
 SIZE = 500 << 20
 MIB = 1024      # in KiB
 

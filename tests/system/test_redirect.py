@@ -3,6 +3,8 @@ import pytest
 
 from lib.handlers import ENVIRON, HELLO, env_of, writes
 
+EVERY_PROCESS = True
+
 
 def test_location_alone_is_302(make_host, front):
     host = make_host({"go": writes(b"Location: https://example.org/x?y=1\n\n")})

@@ -5,6 +5,8 @@ from lib import wire
 from lib.handlers import python, writes
 from lib.wait import wait_until
 
+EVERY_PROCESS = True
+
 
 def ask(make_host, front, written, path="/h", **more):
     host = make_host({"h": writes(written) if isinstance(written, bytes) else written})

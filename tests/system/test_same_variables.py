@@ -3,6 +3,8 @@ import pytest
 
 from lib.handlers import ENVIRON, env_of
 
+EVERY_PROCESS = True
+
 # What differs by nature between two servers on two ports.
 OWN = {"SERVER_PORT", "SERVER_SOFTWARE", "REMOTE_PORT", "REQUEST_ID"}
 # What only Apache has, and no handler should build on.

@@ -6,6 +6,8 @@ import pytest
 from lib.handlers import HELLO, python, worker
 from lib.wait import wait_until
 
+EVERY_PROCESS = True
+
 FIELD = re.compile(r"queue;dur=(\d+\.\d{3})(?:, start;dur=(\d+\.\d{3}))?(?:, handler;dur=(\d+\.\d{3}))?$")
 
 

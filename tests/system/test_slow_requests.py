@@ -8,6 +8,8 @@ from lib import logs, wire
 from lib.handlers import HELLO, python, worker
 from lib.wait import wait_until
 
+EVERY_PROCESS = True
+
 SLOW_FIELDS = ["time", "level", "event", "id", "route", "handler", "process", "pid", "method", "path", "stage", "elapsed_ms"]
 WAITS = "touch $SCRATCH/begun; while [ ! -e $SCRATCH/go ]; do sleep 0.02; done; "
 

@@ -260,11 +260,16 @@ static void what_cannot_wait_is_refused_with_the_reason(void **state)
 		{ "handlers:\n  a: {scripts: /b, process: parked}\n"
 		  "  b: {connect: unix:/s, protocol: fastcgi, process: zygote}\n"
 		  "  c: {command: /b, process: parked, preload: [auto, json]}\n"
-		  "  d: {command: /b, process: parked, preload: [json, 'a:b']}\n",
+		  "  d: {command: /b, process: parked, preload: [json, 'a:b']}\n"
+		  "  e: {command: /b, process: parked, preload: ['File::Temp', 'A::B::C']}\n"
+		  "  f: {command: /b, process: parked, preload: ['a:::b']}\n"
+		  "  g: {command: /b, process: parked, preload: ['a::']}\n",
 		  "t.yaml:2:29: handlers.a: 'scripts' cannot be process: parked: what waits is one program; give the script a handler of its own, with 'command'\n"
 		  "t.yaml:3:53: handlers.b: 'connect' cannot be process: zygote: its workers are started by someone else\n"
 		  "t.yaml:4:46: handlers.c: 'auto' and 'none' stand alone, not in a list of modules\n"
-		  "t.yaml:5:46: handlers.d: a module's name is not empty and has no ':'\n" },
+		  "t.yaml:5:46: handlers.d: a module's name is not empty and has no ':', only Perl's '::'\n"
+		  "t.yaml:7:46: handlers.f: a module's name is not empty and has no ':', only Perl's '::'\n"
+		  "t.yaml:8:46: handlers.g: a module's name is not empty and has no ':', only Perl's '::'\n" },
 		{ NULL, NULL },
 	};
 

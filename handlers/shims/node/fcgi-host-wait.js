@@ -5,8 +5,10 @@
 // request is there; then Node goes on to the script, as it always does.
 
 const fs = require('fs');
+const path = require('path');
 
-const STARTED_NS = BigInt(Date.now()) * 1000000n;
+// Files bear a time that may be a few ms behind.
+const STARTED_NS = BigInt(Date.now() - 20) * 1000000n;
 
 // What has had its effect when Node has started; where a request has others, it gets a Node that was started with them.
 const STEERING = ['HOME', 'LANG', 'LANGUAGE', 'LC_ALL', 'LC_COLLATE', 'LC_CTYPE', 'LC_MESSAGES', 'LC_MONETARY',
@@ -28,24 +30,31 @@ function takeBackHook() {
 
 // --- modules loaded ahead
 
-function state(path) {
+function state(file) {
   try {
-    const s = fs.statSync(path, { bigint: true });
+    const s = fs.statSync(file, { bigint: true });
     return { text: [s.dev, s.ino, s.size, s.mtimeNs, s.ctimeNs].join(' '), isUnsure: s.ctimeNs >= STARTED_NS };
   } catch {
     return { text: '', isUnsure: true };
   }
 }
 
-// What cannot be loaded is the script's own affair.
-function load(names) {
+const folderOfScript = () => path.join(path.dirname(fs.realpathSync(process.argv[1])), '/');
+
+// As the script would find them.  What cannot be loaded is named in the log, where the operator has asked for it.
+function load(names, areLearnt) {
+  if (names.length === 0 || !process.argv[1]) return [];
+  const folder = folderOfScript();
+  const requireForScript = require('module').createRequire(path.join(folder, 'script.js'));
   for (const name of names) {
     try {
-      require(name);
-    } catch { /* as said */ }
+      requireForScript(name.startsWith('node_modules/') ? folder + name : name);
+    } catch (e) {
+      if (!areLearnt) fs.writeSync(2, `fcgi-host: preload: ${name}: ${String(e.message).split('\n')[0]}\n`);
+    }
   }
   // A file that changed while we loaded it counts as changed for good.
-  return Object.keys(require.cache).filter((path) => path !== __filename).map((path) => ({ path, ...state(path) }));
+  return Object.keys(require.cache).filter((file) => file !== __filename).map((file) => ({ path: file, ...state(file) }));
 }
 
 const hasChanged = (file) => file.isUnsure || state(file.path).text !== file.text;
@@ -88,13 +97,24 @@ function wait(control) {
   }
 }
 
-function learn(control, before) {
-  const own = process.argv[1] ? require('path').dirname(fs.realpathSync(process.argv[1])) + '/' : '/';
-  const fromElsewhere = (path) => !path.startsWith(own) || path.slice(own.length).startsWith('node_modules/');
-  const builtins = process.moduleLoadList.filter((name) => /^NativeModule [a-z]/.test(name) && !before.has(name))
-    .map((name) => name.slice(13)).filter((name) => !name.startsWith('internal/'));
-  const files = Object.keys(require.cache).filter((path) => path !== __filename && fromElsewhere(path));
-  send(control, 'M', Buffer.from([...builtins, ...files].map((name) => `${name}\0`).join('')));
+// The name by which the next ones load this file ahead; none where it is the script's own.
+function nameOf(file, folder) {
+  if (file.startsWith(`${folder}node_modules/`)) return file.slice(folder.length);
+  if (file.startsWith(folder)) return undefined;
+  const root = require('module').globalPaths.map((dir) => path.join(dir, '/')).find((dir) => file.startsWith(dir));
+  return root && file.slice(root.length);
+}
+
+function learn(control, known) {
+  try {
+    // The script may have closed all descriptors, and opened others.
+    if (fs.fstatSync(control).ino !== known.socket) return;
+    const folder = folderOfScript();
+    const builtins = process.moduleLoadList.filter((name) => /^NativeModule [a-z]/.test(name) && !known.builtins.has(name))
+      .map((name) => name.slice(13)).filter((name) => !name.startsWith('internal/'));
+    const files = Object.keys(require.cache).map((file) => nameOf(file, folder)).filter(Boolean);
+    send(control, 'M', Buffer.from([...builtins, ...files].map((name) => `${name}\0`).join('')));
+  } catch { /* nobody to tell */ }
 }
 
 // --- from the start to the request
@@ -117,9 +137,9 @@ function rehearseMessages() {
 }
 
 function rehearseModules() {
-  const path = require.resolve('./rehearsal.js');
-  require(path);
-  delete require.cache[path];
+  const file = require.resolve('./rehearsal.js');
+  require(file);
+  delete require.cache[file];
 }
 
 // The pipe of stdout is opened once more, and gets no byte.  Of another user's pipe we cannot have one.
@@ -142,10 +162,29 @@ function rehearse() {
   }
 }
 
+// --- a usual start, with the same descriptors
+
+// The path that was given to execve(): for a script its own, not the interpreter's.
+function startedPath() {
+  const AT_EXECFN = 31;
+  const auxv = fs.readFileSync('/proc/self/auxv');
+  const text = Buffer.alloc(4096);
+  for (let at = 0; at + 16 <= auxv.length; at += 16) {
+    if (auxv.readBigUInt64LE(at) !== BigInt(AT_EXECFN)) continue;
+    const memory = fs.openSync('/proc/self/mem', 'r');
+    fs.readSync(memory, text, 0, text.length, auxv.readBigUInt64LE(at + 8));
+    fs.closeSync(memory);
+  }
+  return text.toString('utf8', 0, text.indexOf(0));
+}
+
 // Node cannot exec: the request is passed on to a Node of its own, which has our descriptors.
 function startAnew() {
-  const result = require('child_process').spawnSync(process.execPath, [...process.execArgv, ...process.argv.slice(1)],
-    { argv0: process.argv0, stdio: 'inherit' });
+  const command = fs.readFileSync('/proc/self/cmdline', 'utf8').split('\0').slice(0, -1);
+  const started = startedPath();
+  const at = Math.max(command.indexOf(started), 0);   // the kernel has put the interpreter before a script
+  const program = command[at] === started ? started : process.execPath;
+  const result = require('child_process').spawnSync(program, command.slice(at + 1), { argv0: command[at], stdio: 'inherit' });
   if (result.signal) process.kill(process.pid, result.signal);
   process.reallyExit(result.status === null ? 126 : result.status);
 }
@@ -154,14 +193,18 @@ function run() {
   const options = takeBackHook();
   if (options.PARK === undefined) return;
   const control = Number(options.PARK);
-  const before = new Set(process.moduleLoadList);
-  const files = load((options.PRELOAD || '').split(':').filter(Boolean));
+  const builtins = new Set(process.moduleLoadList);
+  const files = load((options.PRELOAD || '').split(':').filter(Boolean), Boolean(options.LEARN));
   rehearse();
   const startedWith = steering();
   setEnvironment(wait(control));
   if (startedWith !== steering() || files.some(hasChanged)) startAnew();
-  if (options.LEARN) process.on('exit', () => learn(control, before));
-  else fs.closeSync(control);
+  if (options.LEARN) {
+    const known = { builtins, socket: fs.fstatSync(control).ino };
+    process.on('exit', () => learn(control, known));
+  } else {
+    fs.closeSync(control);
+  }
 }
 
 delete require.cache[__filename];

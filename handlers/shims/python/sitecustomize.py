@@ -10,7 +10,8 @@ import posix
 import sys
 import time
 
-_STARTED_NS = time.time_ns()
+# Files bear a time that may be a few ms behind.
+_STARTED_NS = time.time_ns() - 20000000
 
 # What has had its effect when Python has started; where a request has others, it gets a Python that was started with them.
 _STEERING = ("HOME", "LANG", "LANGUAGE", "TZ")
@@ -40,19 +41,20 @@ def _script_folder():
     return os.path.dirname(os.path.abspath(script))
 
 
-def _load(names):
-    """Imports them; one that cannot be imported is the script's own affair."""
+def _load(names, are_learnt):
+    """Imports them.  One that cannot be imported is named in the log, where the operator has asked for it."""
     for name in names:
         try:
             __import__(name)
-        except BaseException:
-            pass
+        except BaseException as e:
+            if not are_learnt:
+                print(f"fcgi-host: preload: {name}: {type(e).__name__}: {e}".splitlines()[0], file=sys.stderr, flush=True)
 
 
-def _hides_own(loaded):
+def _hides_own(folder, loaded):
     """Does the script's folder have a module of the name of one of these?  A usual start would load that one."""
     try:
-        own = {entry.split(".", 1)[0] for entry in os.listdir(_script_folder())}
+        own = {entry.split(".", 1)[0] for entry in os.listdir(folder)}
     except OSError:
         return True
     return any(name.split(".", 1)[0] in own for name in loaded)
@@ -101,13 +103,14 @@ def _read(control, length):
     return data
 
 
-def _wait(control):
-    """The request's environment, as a list of NAME=VALUE."""
-    _send(control, b"R")
+def _wait(control, is_forked):
+    """The request's environment."""
+    # Of a child that a zygote has forked nobody knows yet.
+    _send(control, b"R", posix.getpid().to_bytes(4, "big") if is_forked else b"")
     while True:
         message = _read(control, int.from_bytes(_read(control, 4), "big"))
         if message[:1] == b"E":
-            return [item for item in message[1:].split(b"\0") if item]
+            return _pairs(message[1:].split(b"\0"))
 
 
 def _move_up(control):
@@ -164,13 +167,15 @@ def _steers(name):
     return name in _STEERING or name.startswith("LC_")
 
 
-def _set_environment(items):
+def _pairs(items):
+    return dict(item.split(b"=", 1) for item in items if b"=" in item)
+
+
+def _set_environment(environment):
     """Returns False if Python should have been started with this environment."""
     before = {name: value for name, value in os.environ.items() if _steers(name)}
     os.environ.clear()
-    for item in items:
-        name, _, value = item.partition(b"=")
-        os.environb[name] = value
+    os.environb.update(environment)
     # Python sets it itself at its start, when the locale is C.
     if "LC_CTYPE" in before:
         os.environ.setdefault("LC_CTYPE", before["LC_CTYPE"])
@@ -180,8 +185,18 @@ def _set_environment(items):
 def _learn(control, before):
     """At the end of the request, tell the host which modules from elsewhere the script has loaded."""
     import atexit
+    pid, socket = posix.getpid(), posix.fstat(control).st_ino
+
+    def is_ours():
+        try:
+            return posix.getpid() == pid and posix.fstat(control).st_ino == socket
+        except OSError:
+            return False
 
     def tell():
+        # The script may have closed all descriptors, and opened others, or forked.
+        if not is_ours():
+            return
         own = os.path.join(_script_folder(), "")
         names = []
         for name, module in list(sys.modules.items()):
@@ -192,14 +207,50 @@ def _learn(control, before):
                 names.append(name.encode() + b"\0")
         _send(control, b"M", b"".join(names))
     atexit.register(tell)
+    if sys.version_info >= (3, 10):
+        del sys.modules["atexit"]       # a new module knows the same functions
+
+
+def _end_quickly():
+    """Python takes all modules apart at its end, which costs a child more than its request: every page of them would
+    become its own.  Those that the zygote has loaded are kept as they are.  Returns what ends all others as usual."""
+    import gc
+    # It refers to itself, and the collector does not look at what is frozen: it stays whatever happens.
+    kept = dict(sys.modules)
+    kept[""] = kept
+    del kept["__main__"]
+    gc.collect()
+    gc.freeze()
+
+    def forget():
+        for name, module in kept.items():
+            if sys.modules.get(name) is module and name not in ("sys", "builtins"):
+                del sys.modules[name]
+    return forget
+
+
+def _renew_main():
+    """What the script puts into __main__ is ended as usual, so that must not be frozen."""
+    old = sys.modules["__main__"]
+    new = type(old)("__main__")
+    new.__dict__.clear()
+    new.__dict__.update((name, {} if name == "__annotations__" else value) for name, value in old.__dict__.items())
+    sys.modules["__main__"] = new
 
 
 def _become_zygote(files):
     """Returns in the children only: the preloaded library has its own fork()."""
-    import gc
-    gc.collect()
-    gc.freeze()         # a collection in a child would copy every page
-    del sys.modules["gc"]
+    import atexit
+    forget = _end_quickly()
+    _fork(files)
+    _renew_main()
+    if files:
+        atexit.register(forget)
+    for name in ("atexit", "gc"):
+        sys.modules.pop(name, None)
+
+
+def _fork(files):
     posix.putenv(b"FCGI_HOST_FORK", os.fsencode("\n".join(files)))
     posix.fork()
     posix.unsetenv(b"FCGI_HOST_FORK")
@@ -207,12 +258,35 @@ def _become_zygote(files):
         sys.modules["numpy.random"].seed()
 
 
+# --- a usual start, with the same descriptors
+
+def _strings(what):
+    """The kernel's copy: `cmdline` or `environ` of our own start."""
+    with open("/proc/self/" + what, "rb") as file:
+        return file.read().split(b"\0")[:-1]
+
+
+def _started_path():
+    """The path that was given to execve(): for a script its own, not the interpreter's."""
+    at_execfn, size = 31, 8 if sys.maxsize > 2**32 else 4
+    with open("/proc/self/auxv", "rb") as file:
+        words = memoryview(file.read()).cast("Q" if size == 8 else "I").tolist()
+    with open("/proc/self/mem", "rb", buffering=0) as memory:
+        memory.seek(dict(zip(words[::2], words[1::2]))[at_execfn])
+        return memory.read(4096).split(b"\0")[0]
+
+
 def _start_anew(environment):
-    posix.execve(sys.executable or "/proc/self/exe", sys.orig_argv, environment)
+    command = _strings("cmdline")
+    try:
+        path = _started_path()
+        # The kernel has put the interpreter before a script.
+        posix.execve(path, command[command.index(path):] if path in command else command, environment)
+    except (OSError, KeyError):
+        posix.execve(sys.executable or "/proc/self/exe", command, environment)
 
 
 def _run():
-    start = dict(posix.environ)
     options = _take_back_hook()
     is_zygote = "ZYGOTE" in options
     control = int(options.get("ZYGOTE") or options.get("PARK") or -1)
@@ -228,23 +302,27 @@ def _run():
     posix.set_inheritable(control, False)
 
     before = set(sys.modules)
-    files = {}
+    loaded, files, folder = [], {}, _script_folder()
+    folder_state = _state(folder)
     if options.get("PRELOAD"):
-        _load(options["PRELOAD"].split(":"))
+        _load(options["PRELOAD"].split(":"), "LEARN" in options)
         loaded = [name for name in sys.modules if name not in before]
-        if _hides_own(loaded):
-            del start[b"FCGI_HOST_PRELOAD"]
+        if _hides_own(folder, loaded):
             posix.set_inheritable(control, True)
+            start = _pairs(_strings("environ"))
+            del start[b"FCGI_HOST_PRELOAD"]
             _start_anew(start)
         files = _files([sys.modules[name] for name in loaded])
     if is_zygote:
         _become_zygote(files)
     control = _move_up(control)
     _rehearse()
-    environment = _wait(control)
+    environment = _wait(control, is_zygote)
     is_fit = _set_environment(environment)
     if not is_fit or any(state is None or _state(path) != state for path, state in files.items()):
-        _start_anew(os.environb)
+        _start_anew(environment)
+    if loaded and _state(folder) != folder_state and _hides_own(folder, loaded):
+        _start_anew(environment)
     if "LEARN" in options:
         _learn(control, before)
     else:

@@ -7,6 +7,7 @@
 module FCGIHostWait
   # What has had its effect when Ruby has started; where a request has others, it gets a Ruby that was started with them.
   STEERING = /\A(?:LANG|LANGUAGE|LC_.*|HOME)\z/n.freeze
+  AT_EXECFN = 31
   STARTED = Time.now
 
   module_function
@@ -15,20 +16,36 @@ module FCGIHostWait
     ENV.select { |name, _| name.match?(STEERING) }
   end
 
-  # As the host started us, with the environment that ENV has now.
+  # --- a usual start, with the same descriptors
+
+  # The path that was given to execve(): for a script its own, not the interpreter's.
+  def started_path
+    auxv = IO.binread("/proc/self/auxv").unpack([0].pack("J").bytesize == 8 ? "Q*" : "L*")
+    File.open("/proc/self/mem", "rb") do |memory|
+      memory.sysseek(auxv.each_slice(2).to_h.fetch(AT_EXECFN))
+      memory.sysread(4096).unpack1("Z*")
+    end
+  rescue SystemCallError, KeyError, RangeError
+    nil
+  end
+
+  # As the host has started us, with the environment that ENV has now.  The kernel has put the interpreter before a script.
   def start_anew
     command = IO.binread("/proc/self/cmdline").split("\0", -1)[0...-1]
+    path = started_path
+    at = command.index(path)
+    exec([path, command[at]], *command.drop(at + 1), close_others: false) if at
     exec(["/proc/self/exe", command.first], *command.drop(1), close_others: false)
   end
 
   # --- files loaded ahead
 
-  # What cannot be loaded is the script's own affair.
-  def load_ahead(list)
+  # What is not there or fails is named in the log, where the operator has asked for it.
+  def load_ahead(list, is_learnt)
     list.split(":").each do |name|
       require name
-    rescue Exception
-      next
+    rescue Exception => e # rubocop:disable Lint/RescueException
+      warn "fcgi-host: preload: #{name}: #{e.message.lines.first&.chomp}" unless is_learnt
     end
   end
 
@@ -39,19 +56,25 @@ module FCGIHostWait
     nil
   end
 
-  # One that changed while we loaded it counts as changed for good.
+  # One that changed while we loaded it counts as changed for good.  Files bear a time that may be a few ms behind.
   def note(paths)
     paths.select { |path| path.start_with?("/") }.to_h do |path|
       is = state(path)
-      [path, is && is.last < STARTED ? is : nil]
+      [path, is && is.last < STARTED - 0.02 ? is : nil]
     end
+  end
+
+  # Ruby has opened the script and read its beginning.
+  def script
+    path = File.absolute_path($PROGRAM_NAME)
+    File.file?(path) ? [path] : []
   end
 
   # --- messages
 
   def tell(control, type, payload = "")
     control.syswrite([1 + payload.bytesize].pack("N") + type + payload.b)
-  rescue SystemCallError
+  rescue SystemCallError, IOError
     nil # the host is gone: the next read says so
   end
 
@@ -63,21 +86,38 @@ module FCGIHostWait
     exit!(0)
   end
 
-  def wait(control)
-    tell(control, "R")
+  # Of a child that a zygote has forked nobody knows yet.
+  def wait(control, is_forked)
+    tell(control, "R", is_forked ? [Process.pid].pack("N") : "")
     loop do
       message = receive(control, receive(control, 4).unpack1("N"))
       return message.byteslice(1..).split("\0") if message.start_with?("E")
     end
   end
 
-  def learn(control, before)
+  # --- what the next ones load ahead
+
+  # The name by which a usual start finds the very file: json/version.rb
+  def name_of(feature, path)
+    folder = path.select { |dir| feature.start_with?(File.join(dir, "")) }.max_by(&:length)
+    return unless folder
+
+    name = feature.delete_prefix(File.join(folder, ""))
+    name if path.find { |dir| File.exist?(File.join(dir, name)) } == folder
+  end
+
+  # The script may have closed all descriptors, and opened others, or forked.
+  def learn(control, known)
+    is = control.stat
+    return unless is.socket? && is.ino == known[:socket] && Process.pid == known[:pid]
+
     folder = File.join(File.dirname(File.realpath($PROGRAM_NAME)), "")
-    names = $LOADED_FEATURES - before
-    names = names.select { |name| name.start_with?("/") && !name.start_with?(folder) }
+    features = ($LOADED_FEATURES - known[:features]).reject { |feature| feature.start_with?(folder) }
     # Bundler chooses versions; what was loaded before it would be in its way.
-    names = [] if names.any? { |name| name.include?("/bundler/") }
-    tell(control, "M", names.map { |name| "#{name}\0" }.join)
+    features = [] if features.any? { |feature| feature.include?("/bundler/") }
+    tell(control, "M", features.filter_map { |feature| name_of(feature, known[:path]) }.map { |name| "#{name}\0" }.join)
+  rescue SystemCallError, IOError
+    nil
   end
 
   # --- from the start to the request
@@ -103,28 +143,26 @@ module FCGIHostWait
     end
   end
 
-  # The script may have been opened already.  Is it still the one?
-  def script_same?
-    is = File.stat($PROGRAM_NAME)
-    Dir.each_child("/proc/self/fd") do |fd|
-      next if fd.to_i < 3
-
-      open = File.stat("/proc/self/fd/#{fd}")
-      return true if open.dev == is.dev && open.ino == is.ino
-    rescue SystemCallError
-      next
-    end
-    false
-  rescue SystemCallError
-    true
-  end
-
   # Returns in the children only: the preloaded library has its own fork().
   def become_zygote(paths)
     GC.start
-    ENV["FCGI_HOST_FORK"] = [$PROGRAM_NAME, *paths].join("\n")
+    ENV["FCGI_HOST_FORK"] = paths.join("\n")
     fork
     ENV.delete("FCGI_HOST_FORK")
+    Random.srand
+  end
+
+  def open_control(fd)
+    control = IO.for_fd(fd.to_i, "r+b", autoclose: false)
+    control.sync = true
+    control.close_on_exec = true
+    control
+  end
+
+  def hand_over(control, is_forked, files)
+    started_with = steering
+    self.environment = wait(control, is_forked)
+    start_anew if started_with != steering || files.any? { |path, is| is.nil? || state(path) != is }
   end
 
   def run
@@ -132,21 +170,16 @@ module FCGIHostWait
     fd = options["ZYGOTE"] || options["PARK"]
     return unless fd
 
-    before = $LOADED_FEATURES.dup
-    load_ahead(options["PRELOAD"].to_s)
-    files = note($LOADED_FEATURES - before)
+    known = { features: $LOADED_FEATURES.dup, path: $LOAD_PATH.map(&:to_s) }
+    load_ahead(options["PRELOAD"].to_s, options["LEARN"])
+    files = note(script + ($LOADED_FEATURES - known[:features]))
     become_zygote(files.keys) if options["ZYGOTE"]
-    control = IO.for_fd(fd.to_i, "r+b")
-    control.sync = true
-    control.close_on_exec = true
-    started_with = steering
-    self.environment = wait(control)
-    start_anew if started_with != steering || !script_same? || files.any? { |path, is| is.nil? || state(path) != is }
-    if options["LEARN"]
-      at_exit { learn(control, before) }
-    else
-      control.close
-    end
+    control = open_control(fd)
+    hand_over(control, options["ZYGOTE"], files)
+    return control.tap { |io| io.autoclose = true }.close unless options["LEARN"]
+
+    known.update(pid: Process.pid, socket: control.stat.ino)
+    at_exit { learn(control, known) }
   end
 end
 

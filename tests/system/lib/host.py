@@ -96,6 +96,7 @@ class Host:
                     keys.get("protocol") == "fastcgi" and keys.get("process") != "per-request"):
                 self.has_workers = True
             table[name] = keys
+        self.count_waiting(table)
         if routes is None:
             routes = [{"path": f"/{name}/*", "handler": name} for name in table]
         defaults = dict(self.top.pop("defaults", {}))
@@ -105,6 +106,13 @@ class Host:
             "listen": self.listen, **self.top, "defaults": defaults, "handlers": table, "routes": list(routes) + list(more_routes),
         }
         self.write_text(yaml_text.block(config) + "\n")
+
+    def count_waiting(self, table):
+        """How many processes will wait where `cgi_process` says how all of them live; None where it does not."""
+        self.waiting = None
+        modes = {keys.get("process") for keys in table.values()}
+        if self.cgi_process in ("parked", "zygote") and modes == {self.cgi_process}:
+            self.waiting = sum(keys.get("workers", {}).get("spare", 1) + (self.cgi_process == "zygote") for keys in table.values())
 
     def write_text(self, text):
         self.config.write_text(text)
@@ -160,9 +168,21 @@ class Host:
             return connects(self.address)
         wait_until(listens, 20, "listening")
         self.pid_of_relay = self.find_relay()
-        if not self.has_workers:
+        if self.waiting is not None:
+            self._settle()
+        elif not self.has_workers:
             wait_until(lambda: self.descriptors() is not None and self._is_steady(), 5, "a steady number of descriptors")
         self.baseline = self.descriptors()
+
+    def _settle(self):
+        """Some programs of the tests are not there, or cannot wait: then nothing comes."""
+        def is_settled():
+            now = self.descriptors()
+            spawners = [n for pid, n in now.items() if pid != self.relay]
+            return len(self.children(waiting=True)) == self.waiting and sum(spawners) == 5 * len(spawners) + self.waiting
+        deadline = time.monotonic() + 2
+        while not is_settled() and time.monotonic() < deadline:
+            time.sleep(0.01)
 
     def _is_steady(self):
         first = self.descriptors()
@@ -194,10 +214,14 @@ class Host:
     def descriptors(self):
         return {p: len(proc.fds(p) or ()) for p in self.host_pids()}
 
-    def children(self):
-        """Living handler processes, whole groups."""
+    def children(self, waiting=False):
+        """Living handler processes, whole groups: those of requests, or those that wait for one."""
+        def is_one(pid):
+            environ = proc._read(pid, "environ")
+            return b"FCGI_HOST_TEST=" in environ and (b"\0FCGI_HOST_PARK=" in b"\0" + environ or
+                                                     b"\0FCGI_HOST_ZYGOTE=" in b"\0" + environ) == waiting
         return [p for p in proc.marked(self.folder) if os.path.realpath(proc.exe(p) or "/") != os.path.realpath(self.program)
-                and b"FCGI_HOST_TEST" in proc._read(p, "environ") and p not in self.outsiders]
+                and is_one(p) and p not in self.outsiders]
 
     outsiders = ()
 
@@ -279,6 +303,8 @@ class Host:
         if not self.is_running():
             return
         wait_until(lambda: not proc.zombies(self.process.pid), timeout, "reaping every child")
+        if self.waiting is not None:
+            self._check_idle_with_waiting(timeout)
         if self.has_workers:
             return
         try:
@@ -287,9 +313,21 @@ class Host:
             now = {p: proc.fds(p) for p in self.host_pids()}
             raise AssertionError(f"descriptors are not back to where they were: at start {self.baseline}, now {now}") from None
 
+    def _check_idle_with_waiting(self, timeout):
+        """Whose control a spawner holds changes, and fewer may wait than at the start; more may not."""
+        def is_back():
+            now = self.descriptors()
+            return now.get(self.relay, 0) <= self.baseline.get(self.relay, 0) and sum(now.values()) <= sum(self.baseline.values())
+        try:
+            wait_until(is_back, timeout)
+        except AssertionError:
+            now = {p: proc.fds(p) for p in self.host_pids()}
+            raise AssertionError(f"more descriptors than at start, {self.baseline}: {now}") from None
+
     def check_gone(self):
-        wait_until(lambda: not self.children(), 5, "the end of every handler process: "
-                   + "; ".join(proc.describe(p) for p in self.children()))
+        def left():
+            return self.children() + self.children(waiting=True)
+        wait_until(lambda: not left(), 5, "the end of every handler process: " + "; ".join(proc.describe(p) for p in left()))
         first = self.listen[0] if isinstance(self.listen, list) else self.listen
         text = first["address"] if isinstance(first, dict) else first
         if text.startswith("unix:") and not self.was_killed and not self.keeps_socket:

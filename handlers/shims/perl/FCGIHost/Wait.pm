@@ -6,18 +6,36 @@
 package FCGIHost::Wait;
 
 # What has had its effect when Perl has started; where a request has others, it gets a Perl that was started with them.
-sub steering { join "\0", map { "$_=$ENV{$_}" } sort grep { /^(?:LANG|LANGUAGE|LC_.*)$/ } keys %ENV }
+sub steers { $_[0] eq "LANG" || $_[0] eq "LANGUAGE" || index($_[0], "LC_") == 0 }
+sub steering { join "\0", map { "$_=$ENV{$_}" } sort grep { steers($_) } keys %ENV }
 
-sub command {
-	open(my $file, "<", "/proc/self/cmdline") or die "/proc/self/cmdline: $!\n";
+sub strings {
+	open(my $file, "<", "/proc/self/$_[0]") or return;
 	local $/;
-	return split /\0/, <$file>, -1;
+	my @strings = split /\0/, <$file>, -1;
+	pop @strings;
+	return @strings;
 }
 
-# As the host started us, with the environment that %ENV has now.
+# The path that was given to execve(): for a script its own, not the interpreter's.
+sub started_path {
+	my $at_execfn = 31;
+	open(my $auxv, "<:raw", "/proc/self/auxv") or return;
+	local $/;
+	my %at = unpack length(pack "L!", 0) == 8 ? "Q*" : "L*", <$auxv>;
+	open(my $memory, "<:raw", "/proc/self/mem") or return;
+	sysseek($memory, $at{$at_execfn}, 0) && sysread($memory, my $text, 4096) or return;
+	return (split /\0/, $text)[0];
+}
+
+# As the host has started us, with the environment that %ENV has now.
 sub start_anew {
-	my @command = command();
-	pop @command;
+	my @command = strings("cmdline");
+	my $path = started_path();
+	my @script = @command;
+	# The kernel has put the interpreter before a script.
+	shift @script while defined $path && @script && $script[0] ne $path;
+	exec { $path } @script if @script;
 	exec { -x $^X ? $^X : "/proc/self/exe" } @command;
 }
 
@@ -25,32 +43,64 @@ sub start_anew {
 
 sub script_folder { $0 =~ m{^(.*/)} ? $1 : "./" }
 
-# Items are File/Spec.pm=/usr/share/perl/File/Spec.pm, as learnt, or File::Spec, as people write.
+# Where a usual start would find it: File/Spec.pm in /usr/share/perl.
+sub found {
+	my ($file, @path) = @_;
+	for my $folder (@path) {
+		return "$folder/$file" if !ref $folder && -e "$folder/$file";
+	}
+	return "";
+}
+
+# Names are File/Spec.pm, as learnt, or File::Spec, as people write.  What is not there or fails is named in the log,
+# where the operator has asked for it.
 sub load {
-	my %learnt;
-	for my $item (split /(?<!:):(?!:)/, $_[0]) {
-		my ($file, $path) = split /=/, $item, 2;
-		if ($file !~ /\.p[ml]$/) {
+	my ($list, $is_learnt) = @_;
+	for my $name (split /(?<!:):(?!:)/, $list) {
+		my $file = $name;
+		if ($file !~ /\.p[ml]\z/) {
 			$file =~ s{::}{/}g;
 			$file .= ".pm";
 		}
-		$learnt{$file} = $path if defined $path;
 		local ($@, $!);
-		eval { require $file };      # what cannot be loaded is the script's own affair
+		next if eval { require $file } || $is_learnt;
+		my ($why) = split /\n/, $@;
+		print STDERR "fcgi-host: preload: $name: $why\n";
 	}
-	return \%learnt;
 }
 
-# Would the script have got another module of this name?
-sub is_foreign {
-	my ($file, $learnt) = @_;
-	return -e script_folder() . $file || (defined $learnt->{$file} && $learnt->{$file} ne $INC{$file});
+# Perl's own stat() has whole seconds only, and a module for more would be seen.
+sub number_of_statx {
+	my %numbers = (3 => 383, 21 => 383, 22 => 379, 40 => 397, 62 => 332, 183 => 291, 243 => 291, 258 => 291);
+	open(my $exe, "<:raw", "/proc/self/exe") or return;
+	sysread($exe, my $head, 20) == 20 or return;
+	return $numbers{unpack "x18 S", $head};
 }
 
-sub state { join " ", (stat $_[0])[0, 1, 7, 9, 10] }
+my ($statx, $started);
 
-# perl has only whole seconds: what changed in the second of our start, or later, may have changed after it was read.
-sub is_unsure { ((stat $_[0])[10] // $^T) >= $^T }
+# Changed when, in seconds and nanoseconds, and all that tells whether it is the same.
+sub details {
+	my ($path) = @_;
+	my $room = "\0" x 256;
+	# At most its name, AT_FDCWD, no flags, the basic fields.
+	if ($statx && syscall($statx, -100, "$path", 0, 0x7ff, $room) == 0) {
+		my @is = unpack "x32 Q Q x48 q L x4 q L x12 L L", $room;
+		return ($is[2] + $is[3] / 1e9, "@is");
+	}
+	my @is = stat $path or return;
+	return ($is[10] + 1, "@is[0, 1, 7, 9, 10]");
+}
+
+sub state { (details($_[0]))[1] // "" }
+
+sub prepare_states {
+	$statx = number_of_statx();
+	# Our own entry in /proc is as old as we are.  Files bear a time that may be a few ms behind.
+	$started = ((details("/proc/$$"))[0] // $^T) - 0.02;
+}
+
+sub is_unsure { ((details($_[0]))[0] // $started) >= $started }
 
 # --- messages
 
@@ -74,21 +124,26 @@ sub receive {
 	return $data;
 }
 
+# Of a child that a zygote has forked nobody knows yet.
 sub wait_for_environment {
-	my ($control) = @_;
-	send_message($control, "R", "");
+	my ($control, $is_forked) = @_;
+	send_message($control, "R", $is_forked ? pack "N", $$ : "");
 	while (1) {
 		my $message = receive($control, unpack "N", receive($control, 4));
 		return split /\0/, substr $message, 1 if $message =~ /^E/;
 	}
 }
 
+# The modules that a usual start finds by their name alone, and that are not the script's own.  The script may have
+# closed all descriptors, and opened others, or forked.
 sub learn {
-	my ($control, $before) = @_;
+	my ($control, $known) = @_;
 	my $folder = script_folder();
-	my @items = map { "$_=$INC{$_}\0" }
-		grep { !$before->{$_} && !ref $INC{$_} && index($INC{$_}, $folder) != 0 && m{^[^/].*\.p[ml]$} } keys %INC;
-	send_message($control, "M", join "", @items);
+	my @is = stat $control;
+	return unless @is && $is[1] == $known->{socket} && $$ == $known->{pid};
+	my @files = grep { !$known->{modules}{$_} && !ref $INC{$_} && index($INC{$_}, $folder) != 0 && $INC{$_} eq found($_, @{$known->{path}}) }
+		grep { m{^[^/].*\.p[ml]\z} } keys %INC;
+	send_message($control, "M", join "", map { "$_\0" } sort @files);
 }
 
 # --- from the start to the request
@@ -131,19 +186,34 @@ sub become_zygote {
 	fork;
 }
 
+# Would the script have got another module of this name, from its own folder?
+sub is_hidden { -e script_folder() . $_[0] }
+
+# Returns the names and files that were loaded.
 sub prepare {
-	my ($list, $start, $fd) = @_;
+	my ($option, $start, $fd) = @_;
 	my %before = %INC;
-	my $learnt = load($list);
+	load($option->{PRELOAD} // "", $option->{LEARN});
 	my @loaded = grep { !exists $before{$_} } keys %INC;
-	if (grep { is_foreign($_, $learnt) } @loaded) {
+	if (grep { is_hidden($_) } @loaded) {
 		%ENV = %$start;
 		delete $ENV{FCGI_HOST_PRELOAD};
 		open(my $control, "+<&=", $fd);
-		fcntl $control, 2, 0;
+		fcntl $control, 2, 0;        # F_SETFD
 		start_anew();
 	}
-	return map { $INC{$_} } @loaded;
+	return map { $_ => $INC{$_} } grep { !ref $INC{$_} } @loaded;
+}
+
+sub hand_over {
+	my ($control, $is_forked, %loaded) = @_;
+	my @files = values %loaded;
+	my %state = map { $_ => state($_) } @files;
+	my $is_unsure = grep { is_unsure($_) } @files;
+	my $is_fit = set_environment(wait_for_environment($control, $is_forked));
+	start_anew() if !$is_fit || !is_script_the_same() || $is_unsure || grep { state($_) ne $state{$_} } @files;
+	start_anew() if grep { is_hidden($_) } keys %loaded;
+	$^T = time;
 }
 
 sub run {
@@ -151,20 +221,21 @@ sub run {
 	my %option = take_back_hook();
 	my $fd = $option{ZYGOTE} // $option{PARK};
 	return unless defined $fd;
-	my %before = %INC;
-	my @files = prepare($option{PRELOAD} // "", \%start, $fd);
-	my %state = map { $_ => state($_) } @files;
-	my $is_unsure = grep { is_unsure($_) } @files;
+	prepare_states();
+	my %known = (modules => {%INC}, path => [@INC]);
+	my %loaded = prepare(\%option, \%start, $fd);
 
-	become_zygote(@files) if defined $option{ZYGOTE};
-	srand if defined $option{ZYGOTE};
+	if (defined $option{ZYGOTE}) {
+		become_zygote(values %loaded);
+		srand;
+	}
 	open(my $control, "+<&=", $fd) or exit 0;
 	fcntl $control, 2, 1;                # F_SETFD, FD_CLOEXEC
-	my $is_fit = set_environment(wait_for_environment($control));
-	start_anew() if !$is_fit || !is_script_the_same() || $is_unsure || grep { state($_) ne $state{$_} } @files;
+	hand_over($control, defined $option{ZYGOTE}, %loaded);
 	if ($option{LEARN}) {
+		@known{"pid", "socket"} = ($$, (stat $control)[1]);
 		# Compiled first, so it runs last.
-		eval 'END { learn($control, \%before) }';
+		eval 'END { learn($control, \%known) }';
 	}
 }
 
@@ -172,4 +243,5 @@ sub run {
 	local ($_, $@, $!, $?);
 	run();
 }
+delete @main::{"BEGIN", "FCGIHost::"};
 1;
