@@ -1,3 +1,4 @@
+dist_man1_MANS = %D%/fcgi-host-compare.1
 dist_man8_MANS = %D%/fcgi-host.8
 dist_man5_MANS = %D%/fcgi-host.yaml.5
 dist_doc_DATA = %D%/ARCHITECTURE.md %D%/front-ends.md \
@@ -5,6 +6,9 @@ dist_doc_DATA = %D%/ARCHITECTURE.md %D%/front-ends.md \
 
 # Writes the keys of fcgi-host.yaml.5 anew.
 EXTRA_DIST += %D%/update-keys
+
+# What the suites measured.
+EXTRA_DIST += %D%/results/README.md %D%/results/run-suites
 
 # What a test holds fcgi-host.yaml.5 against.
 noinst_PROGRAMS += %D%/config_reference

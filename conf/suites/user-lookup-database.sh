@@ -21,7 +21,10 @@ if [ "$(id -u)" = 0 ]; then
 	as+=(--reuid=postgres --regid=postgres --init-groups)
 fi
 
-dir=$(mktemp -d /tmp/fcgi-host-users.XXXXXX)    # short: the path of a socket has 107 bytes
+# In the folder that the suite has for it, if that is short: the path of a socket has 107 bytes.
+parent=${FCGI_HOST_SETUP_DIR:-/tmp}
+[ ${#parent} -le 64 ] || parent=/tmp
+dir=$(mktemp -d "$parent/fcgi-host-users.XXXXXX")
 server=''
 clean_up() {
 	trap '' INT TERM HUP

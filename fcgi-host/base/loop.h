@@ -17,7 +17,9 @@ struct loop;
 struct watch;
 struct timer;
 
-enum watch_events { WATCH_READ = 1, WATCH_WRITE = 2, WATCH_HANGUP = 4 };
+/* HANGUP: the peer has shut down its writing, perhaps all.  GONE is for waiting
+ * alone: both ends are shut down, which like an error is told as all of them. */
+enum watch_events { WATCH_READ = 1, WATCH_WRITE = 2, WATCH_HANGUP = 4, WATCH_GONE = 8 };
 
 struct loop *loop_new(struct err *err);
 void loop_free(struct loop **loop);

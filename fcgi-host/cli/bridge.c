@@ -188,6 +188,15 @@ static void on_host(void *ctx, int events)
 
 /* The host. */
 
+static void on_host_gone(uv_signal_t *handle, int signal)
+{
+	struct bridge *bridge = handle->data;
+
+	(void)signal;
+	if (bridge->started > 0 && waitpid(bridge->started, NULL, WNOHANG) != 0)
+		bridge->started = 0;
+}
+
 /* In a session of its own, so that Apache's signals to its group do not reach
  * it.  When several bridges start one at once, all but the first find the
  * address in use and go. */
@@ -199,7 +208,7 @@ static void start_host(struct bridge *bridge)
 	sigset_t none;
 	int status;
 
-	if (bridge->started > 0 && waitpid(bridge->started, NULL, WNOHANG) == 0)
+	if (bridge->started > 0)
 		return;
 	sigemptyset(&none);
 	posix_spawn_file_actions_init(&actions);
@@ -368,7 +377,10 @@ static void on_signal(uv_signal_t *handle, int signal)
 
 static int run(struct bridge *bridge, struct err *err)
 {
-	uv_signal_t term, usr1;
+	static const struct { int number; uv_signal_cb on_signal; } signals[] = {
+		{ SIGTERM, on_signal }, { SIGUSR1, on_signal }, { SIGCHLD, on_host_gone } };
+	enum { SIGNALS = sizeof(signals) / sizeof(signals[0]) };
+	uv_signal_t handles[SIGNALS];
 
 	bridge->loop = loop_new(err);
 	if (bridge->loop == NULL)
@@ -378,14 +390,14 @@ static int run(struct bridge *bridge, struct err *err)
 	if (bridge->listen_watch == NULL || bridge->accept_timer == NULL)
 		return -1;
 	watch_set(bridge->listen_watch, WATCH_READ);
-	uv_signal_init(loop_uv(bridge->loop), &term);
-	uv_signal_init(loop_uv(bridge->loop), &usr1);
-	term.data = usr1.data = bridge;
-	uv_signal_start(&term, on_signal, SIGTERM);
-	uv_signal_start(&usr1, on_signal, SIGUSR1);
+	for (size_t i = 0; i < SIGNALS; i++) {
+		uv_signal_init(loop_uv(bridge->loop), &handles[i]);
+		handles[i].data = bridge;
+		uv_signal_start(&handles[i], signals[i].on_signal, signals[i].number);
+	}
 	loop_run(bridge->loop);
-	uv_close((uv_handle_t *)&term, NULL);
-	uv_close((uv_handle_t *)&usr1, NULL);
+	for (size_t i = 0; i < SIGNALS; i++)
+		uv_close((uv_handle_t *)&handles[i], NULL);
 	watch_free(&bridge->listen_watch);
 	timer_free(&bridge->accept_timer);
 	loop_free(&bridge->loop);

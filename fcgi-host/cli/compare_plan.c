@@ -10,6 +10,7 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 enum { BODY_MAX_BYTES = 128 << 20, TIMEOUT_S = 60 };
@@ -190,6 +191,8 @@ static int write_config(const struct compare_options *options, const char *comma
 		fputs("\n    protocol: ", out);
 		plan_put_quoted(out, options->protocol);
 	}
+	/* Nobody has set limits for it: what a load of ours asks for at a time may wait. */
+	fprintf(out, "\n    queue: {max: %d, timeout: %llus}", PLAN_CONCURRENCY_MAX, (unsigned long long)options->timeout_s);
 	fputs("\nroutes:\n  - {path: /*, handler: command}\n", out);
 	return fclose(out);
 }
@@ -261,9 +264,38 @@ static int read_body(const char *data, struct load_plan *load, struct err *err)
 	return load->body != NULL && got == size ? 0 : err_set(err, "the body cannot be read, or is over 128 MiB");
 }
 
-static int make_load(const struct compare_options *options, const char *path, struct load_plan *load, struct err *err)
+/* The one that was asked for, the usual one, or another one where the route takes that alone. */
+static const char *method_for(const struct compare_options *options, const struct route_config *route)
+{
+	const char *usual = options->data != NULL ? "POST" : "GET";
+
+	if (options->method != NULL || route == NULL || route->methods == NULL || route->methods[0] == NULL)
+		return options->method != NULL ? options->method : usual;
+	for (size_t i = 0; route->methods[i] != NULL; i++)
+		if (strcmp(route->methods[i], usual) == 0)
+			return usual;
+	return route->methods[0];
+}
+
+/* Those that were given, and the host that the route wants. */
+static int make_headers(const struct compare_options *options, const struct route_config *route, struct load_plan *load)
 {
 	size_t count = 0;
+	bool has_host = false;
+
+	while (options->headers != NULL && options->headers[count] != NULL)
+		has_host |= strncasecmp(options->headers[count++], "Host:", 5) == 0;
+	load->headers = calloc(count + 2, sizeof(*load->headers));
+	for (size_t i = 0; load->headers != NULL && i < count; i++)
+		load->headers[i] = strdup(options->headers[i]);
+	if (load->headers != NULL && route != NULL && route->host != NULL && !has_host &&
+	    asprintf(&load->headers[count], "Host: %s", route->host) < 0)
+		load->headers[count] = NULL;
+	return load->headers == NULL ? -1 : 0;
+}
+
+static int make_load(const struct compare_options *options, const struct route_config *route, struct load_plan *load, struct err *err)
+{
 
 	*load = (struct load_plan){
 		.kind = options->rate_per_s > 0 ? SCHEDULE_OPEN : SCHEDULE_CLOSED,
@@ -273,15 +305,10 @@ static int make_load(const struct compare_options *options, const char *path, st
 		.concurrency = options->rate_per_s > 0 && options->concurrency == 1 ? 256 : options->concurrency,
 		.rate_per_s = options->rate_per_s, .keep = !options->without_keep, .via = options->via, .status = options->status,
 		.timeout_ms = options->timeout_s * 1000,
-		.method = strdup(options->method != NULL ? options->method : options->data != NULL ? "POST" : "GET"),
-		.path = strdup(path),
+		.method = strdup(method_for(options, route)),
+		.path = options->path != NULL ? strdup(options->path) : ways_path(route),
 	};
-	while (options->headers != NULL && options->headers[count] != NULL)
-		count++;
-	load->headers = calloc(count + 1, sizeof(*load->headers));
-	for (size_t i = 0; load->headers != NULL && i < count; i++)
-		load->headers[i] = strdup(options->headers[i]);
-	if (load->method == NULL || load->path == NULL || load->headers == NULL)
+	if (make_headers(options, route, load) < 0 || load->method == NULL || load->path == NULL)
 		return err_set(err, "no memory");
 	return options->data == NULL ? 0 : read_body(options->data, load, err);
 }
@@ -329,8 +356,6 @@ static int make_comparison(const struct compare_options *options, const struct c
 int compare_plan_make(const struct compare_options *options, struct plan *plan, struct config **config, struct err *err)
 {
 	unsigned number = 0;
-	char *path = NULL;
-	int status;
 
 	*config = NULL;
 	plan->is_strict = true;
@@ -339,10 +364,7 @@ int compare_plan_make(const struct compare_options *options, struct plan *plan, 
 	if (options->handler != NULL && ((*config = load(options->config_file, err)) == NULL ||
 	    find_handler(*config, options->handler, &number, err) < 0))
 		return -1;
-	if (options->path == NULL)
-		path = *config == NULL ? strdup("/") : ways_path(*config, number);
-	status = options->path == NULL && path == NULL ? err_set(err, "no memory") :
-		make_load(options, options->path != NULL ? options->path : path, &plan->load, err);
-	free(path);
-	return status < 0 ? status : make_comparison(options, *config, number, plan, err);
+	if (make_load(options, *config == NULL ? NULL : ways_route(*config, number), &plan->load, err) < 0)
+		return -1;
+	return make_comparison(options, *config, number, plan, err);
 }

@@ -51,7 +51,7 @@ void answers_leave_out(struct left_out *left_out, const struct answer *one, cons
 	}
 }
 
-static const char *shown(struct slice line, char out[SHOWN_BYTES * ESCAPED_MAX_BYTES + 8])
+static void shown(struct slice line, char out[SHOWN_BYTES * ESCAPED_MAX_BYTES + 8])
 {
 	struct bytes text;
 
@@ -67,14 +67,19 @@ static const char *shown(struct slice line, char out[SHOWN_BYTES * ESCAPED_MAX_B
 		out[text.len] = '\0';
 	}
 	bytes_fini(&text);
-	return out;
 }
 
 static int tell_line(size_t number, struct slice line, struct slice wanted, struct err *err)
 {
 	char ours[SHOWN_BYTES * ESCAPED_MAX_BYTES + 8], theirs[SHOWN_BYTES * ESCAPED_MAX_BYTES + 8];
 
-	return err_set(err, "line %zu of the body is '%s' instead of '%s'", number + 1, shown(line, ours), shown(wanted, theirs));
+	shown(line, ours);
+	shown(wanted, theirs);
+	if (strcmp(ours, theirs) != 0)
+		return err_set(err, "line %zu of the body is '%s' instead of '%s'", number + 1, ours, theirs);
+	if (line.len > SHOWN_BYTES && wanted.len > SHOWN_BYTES)
+		return err_set(err, "line %zu of the body differs after its first %d bytes, '%s'", number + 1, SHOWN_BYTES, ours);
+	return err_set(err, "line %zu of the body, '%s', has %s line feed", number + 1, ours, line.len < wanted.len ? "no" : "a");
 }
 
 int answers_compare(const struct left_out *left_out, const struct answer *answer, const struct answer *wanted, struct err *err)

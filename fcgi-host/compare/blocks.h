@@ -21,6 +21,7 @@ struct block {
 	uint64_t elapsed_ns;
 	uint64_t answered, failed;      /* failed ones have no latency */
 	double sum_ns;                  /* of the latencies of the answered ones */
+	uint64_t generator_cpu_ns;      /* that asking took, on our side */
 };
 
 /* All blocks of one way. */

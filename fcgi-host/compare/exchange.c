@@ -90,6 +90,7 @@ enum exchange_progress exchange_close(struct exchange *exchange)
 /* One by itself. */
 
 struct asking {
+	const char *name;               /* of the target */
 	int fd;
 	uint64_t end_ns;
 	const struct bytes *request;
@@ -112,15 +113,18 @@ static int wait_for(struct asking *asking, struct err *err)
 	return rc == 0 ? err_set(err, "no answer in time") : watched.revents;
 }
 
-static void send_some(struct asking *asking)
+static int send_some(struct asking *asking, struct err *err)
 {
 	ssize_t n = send(asking->fd, bytes_data(asking->request) + asking->sent, asking->request->len - asking->sent,
 		MSG_NOSIGNAL | MSG_DONTWAIT);
 
 	if (n > 0)
 		asking->sent += (size_t)n;
+	else if (n < 0 && asking->sent == 0 && errno != EAGAIN && errno != EINTR && errno != EPIPE && errno != ECONNRESET)
+		return err_set(err, "cannot connect to %s: %s", asking->name, strerror(errno));
 	else if (n < 0 && errno != EAGAIN && errno != EINTR)
 		asking->sent = asking->request->len;    /* it takes no more: its answer says why */
+	return 0;
 }
 
 static int exchange_all(struct exchange *exchange, struct asking *asking, struct err *err)
@@ -134,8 +138,8 @@ static int exchange_all(struct exchange *exchange, struct asking *asking, struct
 
 		if (events < 0)
 			return -1;
-		if (events & POLLOUT)
-			send_some(asking);
+		if ((events & POLLOUT) != 0 && send_some(asking, err) < 0)
+			return -1;
 		if ((events & ~POLLOUT) == 0)
 			continue;
 		n = recv(asking->fd, piece, sizeof(piece), MSG_DONTWAIT);
@@ -151,7 +155,7 @@ static int exchange_all(struct exchange *exchange, struct asking *asking, struct
 int exchange_ask(struct exchange *exchange, const struct target *target, size_t variant, uint64_t timeout_ms,
 	struct bytes *body, struct err *err)
 {
-	struct asking asking = { .fd = target_connect(target), .end_ns = clock_monotonic_ns() + timeout_ms * 1000000,
+	struct asking asking = { .name = target->name, .fd = target_connect(target), .end_ns = clock_monotonic_ns() + timeout_ms * 1000000,
 		.request = &target->requests[variant] };
 	int status;
 

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -47,7 +48,7 @@ struct loader {
 	uint32_t *free_places;          /* a stack */
 	size_t free_count, refused_count;
 	uint64_t timer_at_ns;           /* that the timer is set to */
-	uint64_t sent, wrong;
+	uint64_t sent, wrong, unanswered;
 	char trouble[TROUBLE_BYTES];
 	/* Of the run. */
 	struct schedule *schedule;
@@ -93,17 +94,24 @@ static void fail(struct loader *loader, struct place *place)
 	give_back(loader, place);
 }
 
+/* A server that says that it cannot answer has failed; one that answers something else is wrong. */
+static void on_unwanted(struct loader *loader, const struct reply *reply)
+{
+	if (reply->status == loader->rules.status)
+		note(loader, "an answer had another body than the first ones");
+	else
+		note(loader, "an answer had status %u instead of %u%s", reply->status, loader->rules.status,
+			reply->status == 503 ? ": these were too many at a time for it" : "");
+	loader->wrong += reply->status == loader->rules.status || reply->status < 500;
+	loader->block->failed++;
+}
+
 static void succeed(struct loader *loader, struct place *place, uint64_t now_ns)
 {
 	uint64_t ns = now_ns > place->from_ns ? now_ns - place->from_ns : 0;
 
 	if (place->exchange.reply.status != loader->rules.status || place->exchange.reply.is_wrong) {
-		if (place->exchange.reply.status != loader->rules.status)
-			note(loader, "an answer had status %u instead of %u", place->exchange.reply.status, loader->rules.status);
-		else
-			note(loader, "an answer had another body than the first ones");
-		loader->wrong++;
-		loader->block->failed++;
+		on_unwanted(loader, &place->exchange.reply);
 	} else {
 		loader->block->answered++;
 		loader->block->sum_ns += (double)ns;
@@ -306,6 +314,7 @@ static void look_around(struct loader *loader, uint64_t now_ns)
 			continue;
 		loader->refused_count -= place->state == PLACE_REFUSED;
 		note(loader, "no answer within %llu s", (unsigned long long)loader->rules.timeout_ms / 1000);
+		loader->unanswered++;
 		fail(loader, place);
 	}
 }
@@ -362,11 +371,19 @@ static int run(struct loader *loader, uint64_t now_ns, struct err *err)
 	}
 }
 
+static uint64_t cpu_ns_of_ours(void)
+{
+	struct timespec now = { 0 };
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
 int loader_run(struct loader *loader, struct schedule *schedule, struct block *block, struct latencies *latencies, struct err *err)
 {
 	struct latencies *unused = latencies == NULL ? calloc(1, sizeof(*unused)) : NULL;
 	struct block own = { 0 };
-	uint64_t begun_ns;
+	uint64_t begun_ns, cpu_ns = cpu_ns_of_ours();
 	int status;
 
 	if (latencies == NULL && unused == NULL)
@@ -378,6 +395,7 @@ int loader_run(struct loader *loader, struct schedule *schedule, struct block *b
 	schedule_begin(schedule, begun_ns);
 	status = run(loader, begun_ns, err);
 	own.elapsed_ns = clock_monotonic_ns() - begun_ns;
+	own.generator_cpu_ns = cpu_ns_of_ours() - cpu_ns;
 	if (block != NULL)
 		*block = own;
 	free(unused);
@@ -447,6 +465,11 @@ uint64_t loader_sent(const struct loader *loader)
 uint64_t loader_wrong(const struct loader *loader)
 {
 	return loader->wrong;
+}
+
+uint64_t loader_unanswered(const struct loader *loader)
+{
+	return loader->unanswered;
 }
 
 const char *loader_trouble(const struct loader *loader)

@@ -34,13 +34,15 @@ void loader_free(struct loader **loader);
 struct load_rules *loader_rules(struct loader *loader);
 
 /* Runs the schedule (begun here) to its end.  `block` gets what came of it, `latencies`
- * each answer's; both may be NULL.  Failed: no answer, another status, another body.
+ * each answer's; both may be NULL.  Failed: no answer, another status, another body.  Those that are
+ * not a server's own failure (5xx) are wrong too.
  * 0; -1 when it was interrupted, or with err for our own want of something. */
 int loader_run(struct loader *loader, struct schedule *schedule, struct block *block, struct latencies *latencies, struct err *err);
 
 /* Since it was made. */
 uint64_t loader_sent(const struct loader *loader);      /* requests, warm-ups and repeated ones too */
-uint64_t loader_wrong(const struct loader *loader);     /* answers with another body or status */
+uint64_t loader_wrong(const struct loader *loader);     /* answers with another body, or a status below 500 that is another one */
+uint64_t loader_unanswered(const struct loader *loader);        /* requests without an answer in time */
 const char *loader_trouble(const struct loader *loader);        /* the first failure, "" for none */
 
 #endif

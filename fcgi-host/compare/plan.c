@@ -64,6 +64,7 @@ static void way_fini(struct way *way)
 		free(way->server_env[i].value);
 	}
 	free(way->server_env);
+	free(way->refusal);
 	free(way->published.note);
 	for (size_t i = 0; i < way->needs_count; i++) {
 		free(way->needs[i].program);

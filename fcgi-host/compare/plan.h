@@ -24,7 +24,7 @@ int via_from(const char *text, enum via *out);  /* -1: no such word */
 struct load_plan {
 	enum schedule_kind kind;
 	uint64_t requests;              /* of each way, over all blocks; 0: as many as fit into a few seconds */
-	size_t blocks;                  /* even */
+	size_t blocks;                  /* even; fewer are run where these would be too short */
 	size_t concurrency;
 	double rate_per_s;
 	char *method, *path, *route;    /* route: NULL where the configuration has its own */
@@ -52,6 +52,7 @@ struct way {
 	const void *config_data;        /* for write_config; borrowed */
 	unsigned config_number;
 	enum process_mode process;
+	const struct address *behind;   /* of the server that its handler passes requests to; NULL: none; borrowed */
 	char *url, *connect;
 
 	char **server;                  /* argv of a program that listens at url or connect; NULL: it runs already */
@@ -61,6 +62,7 @@ struct way {
 
 	enum via via;
 	uint64_t requests;              /* 0: as the load says */
+	char *refusal;                  /* why it cannot run here, known before it is tried; NULL: nothing is known */
 	struct published published;
 	struct need *needs;
 	size_t needs_count;

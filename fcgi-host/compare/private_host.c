@@ -20,7 +20,7 @@
 enum {
 	START_PATIENCE_MS = 15000, STOP_PATIENCE_MS = 7000,
 	STATUS_MAX_BYTES = 16 << 20, STATUS_TIMEOUT_MS = 5000,
-	SETTLE_MS = 1000,
+	SETTLE_MS = 1000, AHEAD_PATIENCE_MS = 3000,
 	LOG_MAX_BYTES = 4 << 20,
 };
 
@@ -154,6 +154,26 @@ void private_host_stop(struct private_host *host)
 	*host = (struct private_host){ .child = { .pid = 0 } };
 }
 
+bool private_host_has_given_up_waiting(const struct private_host *host, char *why, size_t why_size)
+{
+	static const char begin[] = "cannot be process: ", end[] = "; every request";
+	char *text = NULL, *found = NULL, *found_end = NULL;
+	size_t size = 0;
+	ssize_t len;
+	FILE *in = fopen(host->log, "re");
+
+	while (in != NULL && found_end == NULL && (len = getline(&text, &size, in)) > 0) {
+		found = strstr(text, begin);
+		found_end = found == NULL ? NULL : strstr(found, end);
+	}
+	if (found_end != NULL)
+		snprintf(why, why_size, "%.*s", (int)(found_end - found - (ssize_t)sizeof(begin) + 1), found + sizeof(begin) - 1);
+	if (in != NULL)
+		fclose(in);
+	free(text);
+	return found_end != NULL;
+}
+
 void private_host_trim_log(const struct private_host *host)
 {
 	struct stat status;
@@ -205,14 +225,18 @@ static uint64_t number_of(struct json_object *of, const char *name)
 static void read_handler(struct json_object *handler, struct host_reading *out)
 {
 	static const char *const parts[SPAWN_PARTS_COUNT] = { "start_ms", "first_byte_ms", "end_ms", "exit_ms" };
-	struct json_object *ended = member(handler, "ended"), *spawn = member(handler, "spawn");
+	struct json_object *ended = member(handler, "ended"), *spawn = member(handler, "spawn"), *starts = member(handler, "starts");
 
 	*out = (struct host_reading){
 		.requests = number_of(member(handler, "totals"), "requests"),
-		.ended_cpu_ns = ns_of(ended, "cpu_ms"),
-		.ended_faults = number_of(ended, "faults"),
+		/* What was done ahead is done for a request all the same. */
+		.ended_cpu_ns = ns_of(ended, "cpu_ms") + ns_of(ended, "start_cpu_ms"),
+		.ended_faults = number_of(ended, "faults") + number_of(ended, "start_faults"),
 		.ended_switches = number_of(ended, "context_switches"),
 		.spawn_count = number_of(spawn, "count"),
+		.starts_cold = number_of(starts, "cold"),
+		.starts_ahead = number_of(starts, "parked") + number_of(starts, "forked"),
+		.idle = number_of(member(handler, "processes"), "idle"),
 	};
 	for (int i = 0; i < SPAWN_PARTS_COUNT; i++)
 		out->spawn_ns[i] = ns_of(spawn, parts[i]);
@@ -245,4 +269,15 @@ int private_host_settle(const struct private_host *host, uint64_t requests, stru
 			return 0;
 		nap(2);
 	}
+}
+
+void private_host_wait_ahead(const struct private_host *host)
+{
+	uint64_t end_ns = clock_monotonic_ns() + AHEAD_PATIENCE_MS * UINT64_C(1000000);
+	struct host_reading reading = { .idle = 0 };
+	char why[600];
+
+	while (private_host_read(host, &reading, NULL) == 0 && reading.idle == 0 &&
+	       !private_host_has_given_up_waiting(host, why, sizeof(why)) && clock_monotonic_ns() < end_ns)
+		nap(10);
 }

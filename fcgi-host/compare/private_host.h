@@ -17,6 +17,8 @@ struct host_reading {
 	uint64_t requests;              /* that are over, log line and all */
 	uint64_t ended_cpu_ns, ended_faults, ended_switches;    /* of processes that have ended */
 	uint64_t spawn_count, spawn_ns[4];      /* enum spawn_part of serve/figures.h */
+	uint64_t starts_cold, starts_ahead;     /* processes started for their request; that waited for it */
+	uint64_t idle;                          /* processes now */
 };
 
 /* Writes the configuration into `folder`, starts the host and waits until it listens.  `number` tells it from
@@ -28,6 +30,12 @@ void private_host_stop(struct private_host *host);
 int private_host_read(const struct private_host *host, struct host_reading *out, struct err *err);
 /* Waits, a second at most, until so many requests are over. */
 int private_host_settle(const struct private_host *host, uint64_t requests, struct host_reading *out, struct err *err);
+
+/* A process that cannot wait for its request is started for it after all: true, and why. */
+bool private_host_has_given_up_waiting(const struct private_host *host, char *why, size_t why_size);
+
+/* Returns once a process waits for a request, or none will, or after a few seconds. */
+void private_host_wait_ahead(const struct private_host *host);
 
 /* The log is only of use after a failure: keeps it from filling the disk. */
 void private_host_trim_log(const struct private_host *host);

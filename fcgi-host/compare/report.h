@@ -20,8 +20,12 @@ const char *figure(double value, char out[FIGURE_BYTES]);
 /* "1.02 (1.01 to 1.04)", with "no difference shown" where that is so. */
 enum { RATIO_BYTES = 160 };
 const char *ratio_text(const struct estimate *ratio, char out[RATIO_BYTES]);
-/* "closed loop, 1000 requests a way in 40 blocks, 4 at a time, GET /hello" */
+/* "closed loop, 4 at a time, GET /hello" */
 void load_text(const struct load_plan *load, FILE *out);
+/* "40 of each way, in turn, there and back, of 100 requests each" */
+void blocks_text(const struct comparison_result *comparison, FILE *out);
+/* Words between line ends, broken into lines that a terminal can take. */
+void paragraph_text(const char *text, FILE *out);
 /* What a reader must know before the figures: noise, failures, an interrupt; a line each. */
 void warnings_text(const struct report *report, const struct comparison_result *comparison, FILE *out);
 

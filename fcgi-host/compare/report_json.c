@@ -52,7 +52,6 @@ static void put_load(struct json *json, const struct load_plan *load)
 	json_begin(json, "load", '{');
 	json_str(json, "kind", load->kind == SCHEDULE_OPEN ? "open" : "closed");
 	json_u64(json, "requests", load->requests);
-	json_u64(json, "blocks", load->blocks);
 	json_u64(json, "concurrency", load->concurrency);
 	put_number(json, "rate_per_s", load->rate_per_s);
 	json_str(json, "method", load->method);
@@ -126,6 +125,14 @@ static void put_spawn(struct json *json, const struct way_result *way)
 	json_end(json, '}');
 }
 
+static void put_starts(struct json *json, const struct way_result *way)
+{
+	json_begin(json, "starts", '{');
+	json_u64(json, "cold", way->starts_cold);
+	json_u64(json, "ahead", way->starts_ahead);
+	json_end(json, '}');
+}
+
 static void put_blocks(struct json *json, const struct series *series)
 {
 	json_begin(json, "block_mean_ms", '[');
@@ -181,6 +188,7 @@ static void put_way(struct json *json, const struct comparison_result *compariso
 		put_usage(json, way);
 		put_idle(json, way);
 		put_spawn(json, way);
+		put_starts(json, way);
 		put_estimate(json, "ratio", &way->ratio, 1);
 		put_estimate(json, "difference_ms", &way->difference_ns, 1e6);
 		put_blocks(json, &way->series);
@@ -194,6 +202,7 @@ static void put_comparison(struct json *json, const struct comparison_result *co
 	json_begin(json, NULL, '{');
 	json_str(json, "name", comparison->comparison->name);
 	json_str(json, "baseline", comparison->baseline == NO_WAY ? NULL : comparison->ways[comparison->baseline].way->name);
+	json_u64(json, "blocks", comparison->blocks);
 	json_str(json, "answers_compared", comparison->compared);
 	put_estimate(json, "noise", &comparison->noise, 1);
 	json_bool(json, "is_noisy", comparison->is_noisy);
@@ -202,6 +211,14 @@ static void put_comparison(struct json *json, const struct comparison_result *co
 	for (size_t i = 0; i < comparison->comparison->ways_count; i++)
 		put_way(json, comparison, &comparison->ways[i]);
 	json_end(json, ']');
+	json_end(json, '}');
+}
+
+static void put_generator(struct json *json, const struct generator *generator)
+{
+	json_begin(json, "generator", '{');
+	put_number(json, "cpu_share", generator->share);
+	put_number(json, "cpu_ms", generator->requests == 0 ? NAN : (double)generator->cpu_ns / (double)generator->requests / 1e6);
 	json_end(json, '}');
 }
 
@@ -221,7 +238,7 @@ void report_json(const struct report *report, FILE *out)
 	json_str(&json, "suite", report->plan->suite);
 	put_machine(&json, &report->machine);
 	put_load(&json, &report->plan->load);
-	put_number(&json, "generator_cpu_share", report->generator_share);
+	put_generator(&json, &report->generator);
 	json_begin(&json, "comparisons", '[');
 	for (size_t i = 0; i < report->count; i++)
 		put_comparison(&json, &report->comparisons[i]);

@@ -3,7 +3,9 @@
 #include "compare/advice.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 enum { COLUMNS_MAX = 20, CELL_BYTES = 160, ROWS_MAX = 64 };
 
@@ -108,6 +110,46 @@ static void print_cells(const struct cells *cells, FILE *out)
 	}
 }
 
+static int width_of(const struct cells *cells)
+{
+	int width = 0;
+
+	for (size_t column = 0; column < NAMES_COUNT; column++) {
+		int widest = 0;
+
+		for (size_t row = 0; row < cells->rows; row++)
+			if (columns_of(cells->text[row][column]) > widest)
+				widest = columns_of(cells->text[row][column]);
+		width += widest + (column > 0 ? 2 : 0);
+	}
+	return width;
+}
+
+/* Figures below each other, ways side by side: for a terminal on which a line of all figures does not fit. */
+static void print_turned(const struct cells *cells, FILE *out)
+{
+	for (size_t column = 0; column < NAMES_COUNT; column++) {
+		fprintf(out, "%-8s", cells->text[0][column]);
+		for (size_t row = 1; row < cells->rows; row++) {
+			int width = columns_of(cells->text[row][0]), ratio = columns_of(cells->text[row][NAMES_COUNT - 1]);
+
+			if (cells->note[row][0] == '\0')
+				fprintf(out, "  %*s", width > ratio ? width : ratio, cells->text[row][column]);
+		}
+		fputc('\n', out);
+	}
+	for (size_t row = 1; row < cells->rows; row++)
+		if (cells->note[row][0] != '\0')
+			fprintf(out, "%s: %s\n", cells->text[row][0], cells->note[row]);
+}
+
+static bool fits(const struct cells *cells, FILE *out)
+{
+	struct winsize size;
+
+	return ioctl(fileno(out), TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || width_of(cells) <= size.ws_col;
+}
+
 static void print_table(const struct comparison_result *comparison, FILE *out)
 {
 	static struct cells cells;
@@ -118,7 +160,10 @@ static void print_table(const struct comparison_result *comparison, FILE *out)
 	cells.rows = 1;
 	for (size_t i = 0; i < comparison->comparison->ways_count && cells.rows < ROWS_MAX; i++)
 		put_way(&cells, comparison, i);
-	print_cells(&cells, out);
+	if (fits(&cells, out))
+		print_cells(&cells, out);
+	else
+		print_turned(&cells, out);
 	fputs("Times in ms; CPU in ms, page faults and context switches of a request, handler and host together; IDLE in MiB, held by the\n"
 		"handler's processes after the last request; RATIO: how many times the time of the baseline, with its 95 % interval.\n", out);
 }
@@ -155,7 +200,7 @@ static void print_published(const struct comparison_result *comparison, FILE *ou
 			fprintf(out, " mean %s ms", figure(published->mean_ms, text));
 		if (published->p99_ms > 0)
 			fprintf(out, " p99 %s ms", figure(published->p99_ms, text));
-		if (ratio > 0)
+		if (ratio > 0 && i != comparison->baseline)
 			fprintf(out, " ratio %s", figure(ratio, text));
 		if (way_has_figures(way)) {
 			fprintf(out, "; ours %.0f requests a second,", way_requests_per_s(way));
@@ -200,12 +245,31 @@ static void print_noise(const struct comparison_result *comparison, FILE *out)
 	fprintf(out, "noise:    %s against itself: %s\n", comparison->ways[comparison->baseline].way->name, ratio_text(&comparison->noise, ratio));
 }
 
+static void print_advice(const struct report *report, const struct comparison_result *comparison, FILE *out)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *memory = open_memstream(&text, &len);
+
+	if (memory == NULL)
+		return;
+	advice_print(comparison, &report->machine, report->rate_per_s, memory);
+	if (fclose(memory) == 0)
+		paragraph_text(text, out);
+	free(text);
+}
+
 static void print_comparison(const struct report *report, const struct comparison_result *comparison, FILE *out)
 {
 	if (comparison->comparison->name != NULL)
 		fprintf(out, "\n== %s\n", comparison->comparison->name);
 	if (comparison->compared[0] != '\0')
 		fprintf(out, "answers:  %s\n", comparison->compared);
+	if (comparison->noise.is_known) {
+		fputs("blocks:   ", out);
+		blocks_text(comparison, out);
+		fputc('\n', out);
+	}
 	print_noise(comparison, out);
 	fputc('\n', out);
 	warnings_text(report, comparison, out);
@@ -213,7 +277,7 @@ static void print_comparison(const struct report *report, const struct compariso
 	print_titles(comparison, out);
 	fputc('\n', out);
 	print_spawns(comparison, out);
-	advice_print(comparison, &report->machine, report->rate_per_s, out);
+	print_advice(report, comparison, out);
 	print_published(comparison, out);
 }
 

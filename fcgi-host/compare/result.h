@@ -28,6 +28,7 @@ struct way_result {
 	struct usage usage;             /* of all blocks */
 	uint64_t usage_requests;        /* that the usage is of */
 	uint64_t spawn_count, spawn_ns[4];      /* enum spawn_part; count 0: nothing was spawned */
+	uint64_t starts_cold, starts_ahead;     /* as private_host.h has them */
 	bool has_idle;
 	struct holding idle;            /* after the last block */
 	struct estimate ratio, difference_ns;   /* to the baseline */
@@ -37,6 +38,7 @@ struct way_result {
 struct comparison_result {
 	const struct comparison *comparison;
 	struct way_result *ways;        /* as many as the comparison has */
+	size_t blocks;                  /* of each way */
 	size_t baseline;                /* index, or NO_WAY when it did not run */
 	struct estimate noise;          /* of the baseline against itself */
 	bool is_noisy;                  /* that shows a difference */
@@ -51,6 +53,12 @@ struct machine {
 	uint64_t memory_kib;
 };
 
+/* What asking took, while it measured. */
+struct generator {
+	double share;                   /* of one CPU, 0 to 1: the greatest of a block */
+	uint64_t cpu_ns, requests;      /* of all blocks */
+};
+
 struct report {
 	const struct plan *plan;
 	char *command;                  /* exact, as for a shell */
@@ -59,7 +67,7 @@ struct report {
 	struct comparison_result *comparisons;  /* as many as the plan has */
 	size_t count;                   /* that were begun */
 	bool is_partial;
-	double generator_share;         /* of one CPU, while it measured, 0 to 1: the greatest of a block's way */
+	struct generator generator;
 	double rate_per_s;              /* that the running host gets for this handler now; 0: not known */
 	double elapsed_s;
 };

@@ -1,17 +1,12 @@
-#include "compare/run.h"
+#include "compare/run_private.h"
 
 #include "base/clock.h"
-#include "compare/answers.h"
-#include "compare/exchange.h"
-#include "compare/progress.h"
 #include "compare/setup.h"
-#include "compare/subject.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,24 +14,12 @@ enum {
 	AUTO_SECONDS = 4,               /* of load for each way, where no number of requests is given */
 	AUTO_REQUESTS_MAX = 20000,
 	WARM_REQUESTS = 10,             /* at least, before it is timed how many fit */
+	GENERATOR_NS_MIN = 20000000,    /* a shorter block says nothing of the CPU's share */
+	FEW_BLOCKS = 12,                /* enough for an interval */
 	NOISE_SHARE = 2,                /* a block of the run of a way against itself has 1/2 of the requests */
 };
 
-struct run {
-	struct report *report;
-	struct stage stage;
-	struct subject *subjects;       /* of the comparison that runs */
-	struct comparison_result *result;
-	size_t *running;                /* indices of the ways that run, in the order of the plan */
-	size_t running_count;
-	double *each_ns;                /* what a request of each way takes, roughly */
-	struct progress progress;
-	unsigned subjects_begun;
-	bool is_noise_run;
-	struct err err;                 /* why a block ended everything */
-};
-
-static bool is_interrupted(const struct run *run)
+bool run_is_interrupted(const struct run *run)
 {
 	return *run->stage.is_interrupted != 0;
 }
@@ -74,109 +57,23 @@ static void remove_folder(const char *path)
 
 /* Ways that do not run, or run wrongly. */
 
-static void set_state(struct way_result *way, enum way_state state, const char *reason)
+void way_set_state(struct way_result *way, enum way_state state, const char *reason)
 {
 	way->state = state;
 	snprintf(way->reason, sizeof(way->reason), "%s", reason);
 }
 
-static void drop(struct run *run, size_t at, enum way_state state, const char *reason)
+void run_drop(struct run *run, size_t at, enum way_state state, const char *reason)
 {
 	size_t index = run->running[at];
 
-	set_state(&run->result->ways[index], state, reason);
+	way_set_state(&run->result->ways[index], state, reason);
 	subject_stop(&run->subjects[index]);
 	memmove(&run->running[at], &run->running[at + 1], (run->running_count - at - 1) * sizeof(*run->running));
 	run->running_count--;
 }
 
-static void start_ways(struct run *run)
-{
-	const struct comparison *comparison = run->result->comparison;
-
-	for (size_t i = 0; i < comparison->ways_count && !is_interrupted(run); i++) {
-		struct err err = { "" };
-
-		progress_stage(&run->progress, "Starting %s", comparison->ways[i].name);
-		if (subject_start(&run->subjects[i], &run->stage, &comparison->ways[i], run->subjects_begun++, &err) == 0) {
-			run->running[run->running_count++] = i;
-			continue;
-		}
-		set_state(&run->result->ways[i], WAY_NOT_RUN, err.text);
-		subject_stop(&run->subjects[i]);
-	}
-}
-
-/* Answers. */
-
-enum { ASKED_VARIANTS = 3, ASKED_TIMES = 2, BODY_MAX_BYTES = 64 << 20 };
-
-struct asked {
-	struct answer answers[ASKED_VARIANTS][ASKED_TIMES];
-	bool is_whole;
-};
-
-static size_t variants_of(const struct subject *subject)
-{
-	return subject->target.requests_count < ASKED_VARIANTS ? subject->target.requests_count : ASKED_VARIANTS;
-}
-
-static int ask_once(struct subject *subject, size_t variant, struct answer *answer, struct err *err)
-{
-	struct exchange exchange;
-	int status;
-
-	bytes_init(&answer->body, BODY_MAX_BYTES);
-	status = subject_ask(subject, variant, &exchange, &answer->body, err);
-	answer->status = exchange.reply.status;
-	exchange_fini(&exchange);
-	return status;
-}
-
-static int check_expected(const struct load_plan *load, const struct answer *answer, struct err *err)
-{
-	if (answer->status != load->status)
-		return err_set(err, "it answers with status %u instead of %u", answer->status, load->status);
-	if (load->contains != NULL && (answer->body.len == 0 ||
-	    memmem(bytes_data(&answer->body), answer->body.len, load->contains, strlen(load->contains)) == NULL))
-		return err_set(err, "its answer does not contain '%.100s'", load->contains);
-	return 0;
-}
-
-static int ask_all(const struct run *run, struct subject *subject, struct asked *asked, struct err *err)
-{
-	for (size_t i = 0; i < variants_of(subject); i++)
-		for (int j = 0; j < ASKED_TIMES; j++)
-			if (ask_once(subject, i, &asked->answers[i][j], err) < 0 ||
-			    check_expected(&run->report->plan->load, &asked->answers[i][j], err) < 0)
-				return -1;
-	asked->is_whole = true;
-	return 0;
-}
-
-static void asked_fini(struct asked *asked, size_t count)
-{
-	for (size_t way = 0; asked != NULL && way < count; way++)
-		for (int i = 0; i < ASKED_VARIANTS; i++)
-			for (int j = 0; j < ASKED_TIMES; j++)
-				bytes_fini(&asked[way].answers[i][j].body);
-	free(asked);
-}
-
-/* A host's log says why it is a 502. */
-static void drop_silent(struct run *run, size_t at, const struct asked *asked, struct err *err)
-{
-	const struct subject *subject = &run->subjects[run->running[at]];
-	unsigned status = asked->answers[0][0].status;
-	char line[1024], reason[2048], *found;
-
-	subject_last_log_line(subject, line, sizeof(line));
-	found = status >= 500 || status == 0 ? strstr(line, "reason=") : NULL;
-	snprintf(reason, sizeof(reason), "%s%s%s", err->text, found == NULL ? "" : "; the log of its host: ", found == NULL ? "" : found);
-	drop(run, at, status >= 500 || status == 0 ? WAY_NOT_RUN : WAY_WRONG, reason);
-}
-
-static size_t find_baseline(const struct run *run)
+size_t run_find_baseline(const struct run *run)
 {
 	const struct comparison *comparison = run->result->comparison;
 	size_t persistent = NO_WAY;
@@ -196,74 +93,41 @@ static size_t find_baseline(const struct run *run)
 	return persistent != NO_WAY ? persistent : run->running[0];
 }
 
-/* A load may only look whether a body is the right one where it is always the same. */
-static void set_expected(struct run *run, const struct asked *asked, const struct left_out *left_out)
+static void start_ways(struct run *run)
 {
-	for (size_t i = 0; i < run->running_count; i++) {
-		struct subject *subject = &run->subjects[run->running[i]];
-		const struct bytes *body = &asked[run->running[i]].answers[0][0].body;
+	const struct comparison *comparison = run->result->comparison;
 
-		if (left_out->is_everything || left_out->count > 0 || subject->target.requests_count > 1 || run->result->comparison->may_differ)
-			continue;
-		if (body->len == 0 || bytes_append(&subject->expected, bytes_data(body), body->len) == 0)
-			loader_rules(subject->loader)->expected = &subject->expected;
-	}
-}
-
-static void drop_those_that_differ(struct run *run, const struct asked *asked, const struct left_out *left_out)
-{
-	size_t reference = run->result->baseline != NO_WAY ? run->result->baseline : run->running_count > 0 ? run->running[0] : 0;
-
-	for (size_t at = 0; at < run->running_count;) {
-		size_t index = run->running[at];
-		struct err why = { "" };
-		char reason[1400];
-		int status = 0;
-
-		for (size_t i = 0; i < variants_of(&run->subjects[index]) && status == 0; i++)
-			status = answers_compare(left_out, &asked[index].answers[i][0], &asked[reference].answers[i][0], &why);
-		snprintf(reason, sizeof(reason), "it answers otherwise than %s: %s", run->result->comparison->ways[reference].name, why.text);
-		if (status < 0)
-			drop(run, at, WAY_WRONG, reason);
-		else
-			at++;
-	}
-}
-
-static void compare_answers(struct run *run)
-{
-	size_t count = run->result->comparison->ways_count;
-	struct asked *asked = calloc(count, sizeof(*asked));
-	struct left_out *left_out = calloc(1, sizeof(*left_out));
-
-	for (size_t at = 0; asked != NULL && left_out != NULL && at < run->running_count && !is_interrupted(run);) {
-		size_t index = run->running[at];
+	for (size_t i = 0; i < comparison->ways_count && !run_is_interrupted(run); i++) {
 		struct err err = { "" };
 
-		progress_stage(&run->progress, "Asking %s", run->result->comparison->ways[index].name);
-		if (ask_all(run, &run->subjects[index], &asked[index], &err) < 0) {
-			drop_silent(run, at, &asked[index], &err);
+		progress_stage(&run->progress, "Starting %s", comparison->ways[i].name);
+		if (subject_start(&run->subjects[i], &run->stage, &comparison->ways[i], run->subjects_begun++, &err) == 0) {
+			run->running[run->running_count++] = i;
 			continue;
 		}
-		for (size_t i = 0; i < variants_of(&run->subjects[index]); i++)
-			answers_leave_out(left_out, &asked[index].answers[i][0], &asked[index].answers[i][1]);
-		at++;
+		way_set_state(&run->result->ways[i], WAY_NOT_RUN, err.text);
+		subject_stop(&run->subjects[i]);
 	}
-	run->result->baseline = find_baseline(run);
-	if (asked != NULL && left_out != NULL && !is_interrupted(run)) {
-		if (!run->result->comparison->may_differ)
-			drop_those_that_differ(run, asked, left_out);
-		set_expected(run, asked, left_out);
-		if (run->result->comparison->may_differ)
-			snprintf(run->result->compared, sizeof(run->result->compared), "may differ");
-		else
-			answers_describe(left_out, run->result->compared, sizeof(run->result->compared));
-	}
-	asked_fini(asked, count);
-	free(left_out);
 }
 
-/* How many requests. */
+/* How many requests, in how many blocks. */
+
+/* A block that is short against the number of requests at a time would be a rush and its end, no load. */
+static size_t blocks_for(const struct load_plan *load, const struct comparison *comparison)
+{
+	uint64_t least = load->requests, fit;
+
+	for (size_t i = 0; i < comparison->ways_count; i++)
+		if (comparison->ways[i].requests > 0 && (least == 0 || comparison->ways[i].requests < least))
+			least = comparison->ways[i].requests;
+	fit = least / (2 * load->concurrency);
+	fit -= fit % 2;
+	if (load->kind == SCHEDULE_OPEN || least == 0 || fit >= load->blocks)
+		return load->blocks;
+	if (fit >= FEW_BLOCKS)
+		return fit;
+	return load->blocks < FEW_BLOCKS ? load->blocks : FEW_BLOCKS;
+}
 
 static uint64_t block_requests(const struct run *run, const struct way *way, double each_ns)
 {
@@ -274,7 +138,9 @@ static uint64_t block_requests(const struct run *run, const struct way *way, dou
 		total = load->kind == SCHEDULE_OPEN ? load->rate_per_s * AUTO_SECONDS : AUTO_SECONDS * 1e9 / (each_ns > 1 ? each_ns : 1);
 	if (way->requests == 0 && load->requests == 0 && total > AUTO_REQUESTS_MAX)
 		total = AUTO_REQUESTS_MAX;
-	total /= (double)load->blocks;
+	total /= (double)run->result->blocks;
+	if (load->kind == SCHEDULE_CLOSED && total < (double)load->concurrency)
+		return load->concurrency;
 	return total < 1 ? 1 : (uint64_t)(total + 0.5);
 }
 
@@ -287,41 +153,84 @@ static double block_s(const struct run *run, size_t index, uint64_t requests)
 	return (double)requests * run->each_ns[index] / 1e9;
 }
 
+/* Each block would wait as long again. */
+static void drop_those_that_do_not_answer(struct run *run)
+{
+	for (size_t at = 0; at < run->running_count;) {
+		const struct subject *subject = &run->subjects[run->running[at]];
+		char reason[512];
+
+		if (loader_unanswered(subject->loader) == 0) {
+			at++;
+			continue;
+		}
+		snprintf(reason, sizeof(reason), "%s, with %zu at a time%s", loader_trouble(subject->loader), run->report->plan->load.concurrency,
+			subject->target.keep ? "; a server with fewer processes than connections needs --no-keep" : "");
+		run_drop(run, at, WAY_NOT_RUN, reason);
+	}
+}
+
+/* In an open loop the places are many more than requests are on their way. */
+static uint64_t warm_requests(const struct load_plan *load)
+{
+	return load->kind == SCHEDULE_OPEN ? WARM_REQUESTS : load->concurrency;
+}
+
+static bool waits(const struct way *way)
+{
+	return way->write_config != NULL && (way->process == PROCESS_PARKED || way->process == PROCESS_ZYGOTE);
+}
+
+/* Its host would start a process for each request: the figures would be those of another way. */
+static void drop_those_that_cannot_wait(struct run *run)
+{
+	for (size_t at = 0; at < run->running_count;) {
+		const struct subject *subject = &run->subjects[run->running[at]];
+		char why[600], reason[700];
+
+		if (!waits(subject->way) || !private_host_has_given_up_waiting(&subject->host, why, sizeof(why))) {
+			at++;
+			continue;
+		}
+		snprintf(reason, sizeof(reason), "it cannot be %s", why);
+		run_drop(run, at, WAY_NOT_RUN, reason);
+	}
+	run->result->baseline = run_find_baseline(run);
+}
+
 static int warm_up(struct run *run)
 {
 	const struct load_plan *load = &run->report->plan->load;
+	uint64_t requests = warm_requests(load) > WARM_REQUESTS ? warm_requests(load) : WARM_REQUESTS;
 
+	for (size_t at = 0; at < run->running_count; at++) {
+		progress_stage(&run->progress, "Warming up %s", run->result->ways[run->running[at]].way->name);
+		if (subject_warm(&run->subjects[run->running[at]], warm_requests(load), NULL, &run->err) < 0)
+			return -1;
+	}
+	drop_those_that_do_not_answer(run);
 	for (size_t at = 0; at < run->running_count; at++) {
 		size_t index = run->running[at];
 		struct way_result *way = &run->result->ways[index];
-		uint64_t requests = load->concurrency > WARM_REQUESTS ? load->concurrency : WARM_REQUESTS;
 
-		progress_stage(&run->progress, "Warming up %s", way->way->name);
-		if (subject_warm(&run->subjects[index], load->concurrency, NULL, &run->err) < 0 ||
-		    subject_warm(&run->subjects[index], requests, &run->each_ns[index], &run->err) < 0)
+		if (subject_warm(&run->subjects[index], requests, &run->each_ns[index], &run->err) < 0)
 			return -1;
 		way->block_requests = block_requests(run, way->way, run->each_ns[index]);
 	}
+	drop_those_that_cannot_wait(run);
 	return 0;
 }
 
 /* Blocks. */
 
-static uint64_t cpu_ns_of_ours(void)
+static void note_generator(struct generator *generator, const struct block *block)
 {
-	struct rusage usage;
+	double share = block->elapsed_ns < GENERATOR_NS_MIN ? 0 : (double)block->generator_cpu_ns / (double)block->elapsed_ns;
 
-	getrusage(RUSAGE_SELF, &usage);
-	return ((uint64_t)usage.ru_utime.tv_sec + (uint64_t)usage.ru_stime.tv_sec) * 1000000000 +
-		((uint64_t)usage.ru_utime.tv_usec + (uint64_t)usage.ru_stime.tv_usec) * 1000;
-}
-
-static void note_generator(struct run *run, uint64_t cpu_ns, const struct block *block)
-{
-	double share = block->elapsed_ns < 20000000 ? 0 : (double)cpu_ns / (double)block->elapsed_ns;
-
-	if (share > run->report->generator_share)
-		run->report->generator_share = share;
+	if (share > generator->share)
+		generator->share = share;
+	generator->cpu_ns += block->generator_cpu_ns;
+	generator->requests += block->answered + block->failed;
 }
 
 static int run_block(void *ctx, size_t way, size_t index, struct block *block, struct latencies *latencies)
@@ -331,19 +240,17 @@ static int run_block(void *ctx, size_t way, size_t index, struct block *block, s
 	struct way_result *result = &run->result->ways[at];
 	struct subject *subject = &run->subjects[at];
 	uint64_t requests = run->is_noise_run ? (result->block_requests + NOISE_SHARE - 1) / NOISE_SHARE : result->block_requests;
-	uint64_t cpu_ns;
 
 	(void)index;
-	if (is_interrupted(run))
+	if (run_is_interrupted(run))
 		return -1;
 	progress_stage(&run->progress, run->is_noise_run ? "Measuring %s against itself" : "Measuring %s", result->way->name);
 	/* Another way ran before: its traces in the caches are not this one's cost. */
-	if (subject_warm(subject, run->report->plan->load.concurrency, NULL, &run->err) < 0)
+	if (subject_warm(subject, warm_requests(&run->report->plan->load), NULL, &run->err) < 0)
 		return -1;
-	cpu_ns = cpu_ns_of_ours();
 	if (subject_run_block(subject, requests, block, latencies, run->is_noise_run ? NULL : result, &run->err) < 0)
 		return -1;
-	note_generator(run, cpu_ns_of_ours() - cpu_ns, block);
+	note_generator(&run->report->generator, block);
 	progress_done(&run->progress, block_s(run, at, requests));
 	return 0;
 }
@@ -360,7 +267,7 @@ static void plan_progress(struct run *run)
 		if (index == run->result->baseline)
 			total_s += 2 * one_s / NOISE_SHARE;
 	}
-	run->progress.total_s = total_s * (double)run->report->plan->load.blocks;
+	run->progress.total_s = total_s * (double)run->result->blocks;
 	run->progress.done_s = 0;
 	run->progress.begun_ns = clock_monotonic_ns();
 }
@@ -373,7 +280,7 @@ static int measure_noise(struct run *run)
 	if (run->result->baseline == NO_WAY)
 		return 0;
 	run->is_noise_run = true;
-	status = blocks_run(series, 2, run->report->plan->load.blocks, run_block, run);
+	status = blocks_run(series, 2, run->result->blocks, run_block, run);
 	run->is_noise_run = false;
 	run->result->noise = series_ratio(&series[1], &series[0], &run->stage.random);
 	run->result->is_noisy = run->result->noise.is_shown;
@@ -392,10 +299,14 @@ static void keep_series(struct run *run, const struct series *series)
 		if (way->series.count > 0)
 			way->state = WAY_MEASURED;
 		snprintf(way->trouble, sizeof(way->trouble), "%s", loader_trouble(subject->loader));
-		if (loader_wrong(subject->loader) > 0)
-			set_state(way, WAY_WRONG, way->trouble);
+		if (way->starts_ahead > 0)
+			way->spawn_count = 0;   /* those few that were not ahead say nothing of it */
+		if (waits(way->way) && way->series.count > 0 && way->starts_ahead == 0)
+			way_set_state(way, WAY_NOT_RUN, "none of its processes waited for a request");
+		else if (loader_wrong(subject->loader) > 0)
+			way_set_state(way, WAY_WRONG, way->trouble);
 		else if (way->series.count > 0 && way->series.answered == 0)
-			set_state(way, WAY_WRONG, way->trouble);
+			way_set_state(way, WAY_WRONG, way->trouble);
 	}
 }
 
@@ -419,7 +330,7 @@ static int measure(struct run *run)
 	int status = series == NULL ? err_set(&run->err, "no memory") : 0;
 
 	if (status == 0)
-		status = blocks_run(series, run->running_count, run->report->plan->load.blocks, run_block, run);
+		status = blocks_run(series, run->running_count, run->result->blocks, run_block, run);
 	if (series != NULL)
 		keep_series(run, series);
 	for (size_t at = 0; at < run->running_count; at++)
@@ -446,14 +357,16 @@ static int check_servers(struct run *run)
 static int run_stages(struct run *run)
 {
 	start_ways(run);
-	if (!is_interrupted(run))
-		compare_answers(run);
-	if (is_interrupted(run) || run->running_count == 0)
-		return is_interrupted(run) ? -1 : 0;
-	if (run->report->plan->is_strict && check_servers(run) < 0)
+	if (!run_is_interrupted(run))
+		run_compare_answers(run);
+	if (run_is_interrupted(run) || (run->report->plan->is_strict && check_servers(run) < 0))
 		return -1;
+	if (run->running_count == 0)
+		return 0;
 	if (warm_up(run) < 0)
 		return -1;
+	if (run->running_count == 0)
+		return 0;
 	plan_progress(run);
 	return measure_noise(run) < 0 ? -1 : measure(run);
 }
@@ -464,6 +377,7 @@ static int run_comparison(struct run *run, const struct comparison *comparison, 
 	int status;
 
 	*result = (struct comparison_result){ .comparison = comparison, .baseline = NO_WAY, .ways = calloc(count + 1, sizeof(*result->ways)) };
+	result->blocks = blocks_for(&run->report->plan->load, comparison);
 	run->result = result;
 	run->running_count = 0;
 	run->subjects = calloc(count + 1, sizeof(*run->subjects));

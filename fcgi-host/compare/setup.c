@@ -18,9 +18,9 @@ enum { PATIENCE_S = 300, END_PATIENCE_MS = 30000, LINES_MAX_BYTES = 1 << 20, LOO
 static int add(struct setup *setup, char *line)
 {
 	char *equals = strchr(line, '=');
-	struct pair *more = realloc(setup->env, (setup->env_count + 1) * sizeof(*more));
+	struct pair *more = equals == NULL ? NULL : realloc(setup->env, (setup->env_count + 1) * sizeof(*more));
 
-	if (more == NULL || equals == NULL)
+	if (more == NULL)
 		return -1;
 	*equals = '\0';
 	setup->env = more;

@@ -3,6 +3,7 @@
 #include "serve/figures.h"
 
 #include <fcntl.h>
+#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -12,15 +13,29 @@ enum { SERVER_PATIENCE_MS = 10000, STOP_PATIENCE_MS = 5000, BODY_MAX_BYTES = 64 
 
 /* Starting. */
 
+/* A name for PATH, a path, or a pattern of paths. */
+static bool is_installed(const char *program)
+{
+	char *found;
+	glob_t paths;
+	bool is_there;
+
+	if (strpbrk(program, "*?[") != NULL) {
+		is_there = glob(program, GLOB_NOSORT, NULL, &paths) == 0;
+		globfree(&paths);
+		return is_there;
+	}
+	found = plan_find_program(program);
+	is_there = found != NULL;
+	free(found);
+	return is_there;
+}
+
 static int check_needs(const struct way *way, struct err *err)
 {
-	for (size_t i = 0; i < way->needs_count; i++) {
-		char *found = plan_find_program(way->needs[i].program);
-
-		if (found == NULL)
+	for (size_t i = 0; i < way->needs_count; i++)
+		if (!is_installed(way->needs[i].program))
 			return err_set(err, "%s is not installed (Debian: %s)", way->needs[i].program, way->needs[i].package);
-		free(found);
-	}
 	return 0;
 }
 
@@ -122,12 +137,16 @@ static int start_processes(struct subject *subject, unsigned number, struct err 
 	snprintf(places.output, sizeof(places.output), "%s/server-%u.out", stage->folder, number);
 	subject->url = way->url == NULL ? NULL : replace(way->url, places.port, places.socket);
 	subject->connect = way->connect == NULL ? NULL : replace(way->connect, places.port, places.socket);
+	if (way->refusal != NULL)
+		return err_set(err, "%s", way->refusal);
 	if (check_needs(way, err) < 0 || (way->server != NULL && start_server(subject, &places, err) < 0))
 		return -1;
 	if (way->write_config == NULL)
 		return 0;
 	if (private_host_start(&subject->host, way, stage->folder, number, &place, err) < 0)
 		return -1;
+	if (way->process == PROCESS_PARKED || way->process == PROCESS_ZYGOTE)
+		private_host_wait_ahead(&subject->host);
 	return via_of(subject) == VIA_NONE ? 0 :
 		private_web_start(&subject->web, via_of(subject), subject->host.address, stage->folder, number, err);
 }
@@ -154,8 +173,9 @@ int subject_start(struct subject *subject, struct stage *stage, const struct way
 	bytes_init(&subject->expected, BODY_MAX_BYTES);
 	if (start_processes(subject, number, err) < 0 || make_target(subject, err) < 0)
 		return -1;
-	if (subject->host.child.pid == 0 && subject->server.pid == 0)
-		subject->outsider = usage_listener(&subject->target.address);
+	subject->has_outsider = way->behind != NULL || (subject->host.child.pid == 0 && subject->server.pid == 0);
+	if (subject->has_outsider)
+		subject->outsider = usage_listener(way->behind != NULL ? &way->behind->sockaddr : &subject->target.address);
 	subject->loader = loader_new(&subject->target, &rules, err);
 	return subject->loader == NULL ? -1 : 0;
 }
@@ -203,7 +223,7 @@ static struct schedule schedule_for(struct subject *subject, uint64_t requests, 
 	const struct load_plan *load = &subject->stage->plan->load;
 
 	return (struct schedule){ .kind = is_warming ? SCHEDULE_CLOSED : load->kind, .requests = requests,
-		.concurrency = load->concurrency, .rate_per_s = load->rate_per_s, .random = &subject->stage->random };
+		.concurrency = is_warming && load->kind == SCHEDULE_OPEN ? 1 : load->concurrency, .rate_per_s = load->rate_per_s, .random = &subject->stage->random };
 }
 
 int subject_warm(struct subject *subject, uint64_t requests, double *each_ns_out, struct err *err)
@@ -249,8 +269,8 @@ static bool read_clocks(const struct subject *subject, struct usage *usage)
 		status |= usage_add_program(subject->web.child.pid, USAGE_WEB, usage);
 	if (subject->server.pid > 0)
 		status |= usage_add_program(subject->server.pid, USAGE_HANDLERS, usage);
-	if (subject->host.child.pid == 0 && subject->server.pid == 0)
-		status = subject->outsider == 0 ? -1 : usage_add_program(subject->outsider, USAGE_HANDLERS, usage);
+	if (subject->has_outsider)
+		status |= subject->outsider == 0 ? -1 : usage_add_program(subject->outsider, USAGE_HANDLERS, usage);
 	return status == 0;
 }
 
@@ -289,6 +309,8 @@ static void add_usage(struct way_result *result, const struct moment *before, co
 	result->has_usage = before->is_known && after->is_known;
 	usage_add_between(&result->usage, &before->usage, &after->usage);
 	result->usage_requests += block->answered + block->failed;
+	result->starts_cold += after->reading.starts_cold - before->reading.starts_cold;
+	result->starts_ahead += after->reading.starts_ahead - before->reading.starts_ahead;
 	result->spawn_count += after->reading.spawn_count - before->reading.spawn_count;
 	for (int i = 0; i < SPAWN_PARTS_COUNT; i++)
 		result->spawn_ns[i] += after->reading.spawn_ns[i] - before->reading.spawn_ns[i];
@@ -324,7 +346,7 @@ void subject_read_idle(struct subject *subject, struct way_result *result)
 		status |= holding_add_program(subject->web.child.pid, USAGE_WEB, &result->idle);
 	if (subject->server.pid > 0)
 		status |= holding_add_program(subject->server.pid, USAGE_HANDLERS, &result->idle);
-	if (subject->host.child.pid == 0 && subject->server.pid == 0)
-		status = subject->outsider == 0 ? -1 : holding_add_program(subject->outsider, USAGE_HANDLERS, &result->idle);
+	if (subject->has_outsider)
+		status |= subject->outsider == 0 ? -1 : holding_add_program(subject->outsider, USAGE_HANDLERS, &result->idle);
 	result->has_idle = status == 0;
 }

@@ -27,7 +27,8 @@ struct subject {
 	struct private_host host;
 	struct private_web web;
 	struct child server;
-	pid_t outsider;                 /* who listens there, where nothing of it is ours; 0: not known */
+	bool has_outsider;              /* who answers is not ours: a server that runs already */
+	pid_t outsider;                 /* who listens there; 0: not known */
 	char *url, *connect;            /* with {port} and {socket} replaced */
 	struct target target;
 	struct loader *loader;

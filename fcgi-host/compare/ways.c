@@ -24,13 +24,28 @@ static int copy_routes(const struct config *from, unsigned number, struct config
 	return 0;
 }
 
-/* The operator's configuration with this handler alone, living in this way, on a socket of ours.
- * Everything else of it, limits and users too, stays as it is. */
+void ways_write_config(const struct config *from, const struct way_place *place, FILE *out)
+{
+	struct listen_config listen = { .mode = 0660, .owner = (uid_t)-1, .group = (gid_t)-1, .backlog = 4096 };
+	struct config config = *from;
+
+	config.log.file = (char *)place->log;
+	config.log.format = LOG_FORMAT_TEXT;   /* for run.c, which looks for the reason of a failure */
+	config.log.level = LOG_LEVEL_INFO;
+	listen.address.text = (char *)place->socket;
+	if (place->group != NULL && getgrnam(place->group) != NULL)
+		listen.group = getgrnam(place->group)->gr_gid;
+	config.listen = &listen;
+	config.listen_count = 1;
+	config_print(&config, out);
+}
+
+/* The operator's configuration with this handler alone, living in this way.  Everything else of
+ * it, limits and users too, stays as it is. */
 static int write_config(const struct way *way, const struct way_place *place, FILE *out)
 {
 	const struct config *from = way->config_data;
 	struct handler_config handler = from->handlers[way->config_number];
-	struct listen_config listen = { .mode = 0660, .owner = (uid_t)-1, .group = (gid_t)-1, .backlog = 4096 };
 	struct config config = *from;
 	int status;
 
@@ -39,15 +54,9 @@ static int write_config(const struct way *way, const struct way_place *place, FI
 	handler.process = way->process;
 	config.handlers = &handler;
 	config.handlers_count = 1;
-	config.log.file = (char *)place->log;
-	listen.address.text = (char *)place->socket;
-	if (place->group != NULL && getgrnam(place->group) != NULL)
-		listen.group = getgrnam(place->group)->gr_gid;
-	config.listen = &listen;
-	config.listen_count = 1;
 	status = copy_routes(from, way->config_number, &config);
 	if (status == 0)
-		config_print(&config, out);
+		ways_write_config(&config, place, out);
 	free(config.routes);
 	return status;
 }
@@ -104,6 +113,7 @@ int ways_add(struct comparison *comparison, const struct config *config, unsigne
 		way->config_data = config;
 		way->config_number = number;
 		way->process = (enum process_mode)mode;
+		way->behind = handler->connect.text == NULL ? NULL : &handler->connect;
 	}
 	return 0;
 }
@@ -123,10 +133,15 @@ static char *path_for(const char *pattern)
 	return path;
 }
 
-char *ways_path(const struct config *config, unsigned number)
+const struct route_config *ways_route(const struct config *config, unsigned number)
 {
 	for (size_t i = 0; i < config->routes_count; i++)
 		if (config->routes[i].handler == number && config->routes[i].builtin == BUILTIN_NONE)
-			return path_for(config->routes[i].path);
-	return strdup("/");
+			return &config->routes[i];
+	return NULL;
+}
+
+char *ways_path(const struct route_config *route)
+{
+	return route == NULL ? strdup("/") : path_for(route->path);
 }

@@ -94,7 +94,8 @@ const struct key keys[] = {
 	{ HANDLER(workers.min), .name = "workers.min", .kind = &kind_count, .max = 10000, .fallback = "0",
 		.help = "persistent workers kept running without requests" },
 	{ HANDLER(workers.max), .name = "workers.max", .kind = &kind_count, .min = 1, .max = 10000, .fallback = "8",
-		.help = "processes at once, per-request ones too; those that wait for a request are not counted" },
+		.help = "processes at once: per-request ones too, and those that are ending, but not those that wait for a request; "
+			"while workers are replaced, up to half as many more" },
 	{ HANDLER(workers.spare), .name = "workers.spare", .kind = &kind_count, .max = 10000, .fallback = "1",
 		.help = "workers kept ready beyond those at work, while any is at work; parked, zygote: processes that wait for a request, always" },
 	{ HANDLER(workers.reserved), .name = "workers.reserved", .kind = &kind_count, .max = 10000, .fallback = "0",
@@ -118,7 +119,7 @@ const struct key keys[] = {
 	{ HANDLER(timeout.response_ms), .name = "timeout.response", .kind = &kind_time, .max = WEEK, .fallback = "30s",
 		.help = "from the last byte of the request to the response header; 0 = none; over it 504" },
 	{ HANDLER(timeout.idle_ms), .name = "timeout.idle", .kind = &kind_time, .max = WEEK, .fallback = "60s",
-		.help = "without a byte moving while a body comes in or goes out; 0 = none" },
+		.help = "without a byte moving while a body comes in or goes out, and for a process to end after its answer; 0 = none" },
 	{ HANDLER(timeout.total_ms), .name = "timeout.total", .kind = &kind_time, .max = WEEK, .fallback = "0s",
 		.help = "for the whole request; 0 = none" },
 	{ HANDLER(timeout.kill_ms), .name = "timeout.kill", .kind = &kind_time, .min = 1, .max = HOUR, .fallback = "5s",
@@ -157,7 +158,7 @@ const struct key keys[] = {
 	{ HANDLER(limits.processes), .name = "limits.processes", .kind = &kind_count, .max = 1000000, .fallback = "0",
 		.help = "processes of the same user (RLIMIT_NPROC); root has no limit" },
 	{ HANDLER(on_abort), .name = "on_abort", .kind = &kind_word, .words = abort_words, .fallback = "kill",
-		.help = "what a vanished client does to the process" },
+		.help = "what a vanished client does to the process; one that may finish keeps its limits of time" },
 	{ HANDLER(preload), .name = "preload", .kind = &kind_list, .fallback = "auto",
 		.help = "parked, zygote: modules loaded ahead: auto (what earlier requests came to load), a list, or none" },
 

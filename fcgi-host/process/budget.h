@@ -21,8 +21,10 @@ struct budget_share {
 	struct budget *budget;
 	unsigned reserved, used;
 	bool is_refused;                /* since the last on_free */
+	bool holds_up;                  /* others were refused because of its need */
 	void (*on_free)(void *ctx);     /* what was refused may be had now; from any call here, so defer */
-	void (*on_need)(void *ctx);     /* others need what this one has but does not use; likewise */
+	bool (*has_need)(void *ctx);    /* does somebody wait for a process of this one? */
+	bool (*on_need)(void *ctx);     /* somebody waits for one of others: true when it gives up one that it does not use */
 	void *ctx;
 	struct budget_share *next, *prev;
 };
@@ -30,7 +32,15 @@ struct budget_share {
 void budget_join(struct budget *budget, struct budget_share *share);
 void budget_leave(struct budget_share *share);  /* gives back all that it has */
 
-bool budget_take(struct budget_share *share);
+/* Where several have somebody waiting, the one that has fewest comes first.
+ * For somebody who waits others give up what they do not use; what is to be there
+ * ahead is taken from nobody, or two who want more than there is would take it
+ * from each other for ever. */
+enum budget_use { BUDGET_AHEAD, BUDGET_NEEDED };
+bool budget_take(struct budget_share *share, enum budget_use use);
 void budget_give(struct budget_share *share);
+/* Its need may be over without its having taken anything: who was refused because
+ * of that is told. */
+void budget_settle(struct budget_share *share);
 
 #endif

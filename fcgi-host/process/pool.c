@@ -87,7 +87,7 @@ static void on_line_time(void *ctx)
 		(unsigned long long)pool->handler->queue.timeout_ms);
 	while (pool->first != NULL && now - pool->first->since_ns >= limit_ns)
 		answer(pool->first, &result);
-	set_line_timer(pool);
+	pool_wake(pool);
 }
 
 /* Who came when the line was full waits at its end for the refusal, so that it
@@ -130,13 +130,19 @@ static void end_trial(struct pool *pool, const struct err *why)
 
 static void check_trial(struct pool *pool)
 {
+	unsigned ready = pool->idle.count + pool->busy.count;
+
 	if (pool->has_trouble) {
 		pool->has_trouble = false;
 		end_trial(pool, &pool->trouble);
 	}
-	if (pool->on_tried != NULL &&
-	    (!pool->has_workers || pool->idle.count + pool->busy.count >= pool->handler->workers.min))
+	if (pool->on_tried != NULL && (!pool->has_workers || ready >= pool->handler->workers.min || (ready > 0 && pool->share.is_refused)))
 		end_trial(pool, NULL);
+}
+
+bool pool_has_no_room(const struct pool *pool)
+{
+	return pool->on_tried != NULL && pool_living(pool) == 0 && pool->share.is_refused;
 }
 
 /* The one place where processes are given away. */
@@ -144,7 +150,7 @@ static void check_trial(struct pool *pool)
 /* A connection to somebody else's server is no process. */
 static bool take_place(struct pool *pool)
 {
-	return pool->handler->connect.text != NULL || budget_take(&pool->share);
+	return pool->handler->connect.text != NULL || budget_take(&pool->share, BUDGET_NEEDED);
 }
 
 static void give_place(struct pool *pool, struct spare *spare)
@@ -223,6 +229,7 @@ static void serve_line(void *ctx)
 		give_workers(pool);
 	else
 		give_places(pool);
+	budget_settle(&pool->share);
 	set_line_timer(pool);
 	check_trial(pool);
 	if (pool->is_retired && pool->first == NULL)
@@ -255,8 +262,12 @@ void pool_acquire(struct pool *pool, struct pool_waiter *waiter)
 
 void pool_cancel(struct pool_waiter *waiter)
 {
-	if (waiter->pool != NULL)
-		leave_line(waiter);
+	struct pool *pool = waiter->pool;
+
+	if (pool == NULL)
+		return;
+	leave_line(waiter);
+	pool_wake(pool);
 }
 
 void pool_hold(struct pool *pool)
@@ -299,15 +310,28 @@ static void on_wake(void *ctx)
 	pool_wake(ctx);
 }
 
+static bool has_need(void *ctx)
+{
+	const struct pool *pool = ctx;
+
+	if (pool->has_workers)
+		return pool_is_awaited(pool) && pool_may_start(pool) && pool_total(pool) < pool->handler->workers.max;
+	return pool->waiting > 0 && !pool->is_closed && pool->handler->connect.text == NULL && free_places(pool) > 0;
+}
+
 /* An idle worker above the share goes when another handler has requests for it. */
-static void on_need(void *ctx)
+static bool on_need(void *ctx)
 {
 	struct pool *pool = ctx;
 
-	if (pool->idle.last != NULL && pool->waiting == 0)
-		pool_stop_worker(pool, pool->idle.last);
-	if (pool->spares != NULL && pool->waiting == 0)
-		spares_yield(pool->spares);
+	if (pool->waiting > 0)
+		return false;
+	if (pool->spares != NULL)
+		return spares_yield(pool->spares);
+	if (pool->idle.last == NULL)
+		return false;
+	pool_stop_worker(pool, pool->idle.last);
+	return true;
 }
 
 struct pool *pool_new(const struct handler_config *handler, uint32_t generation, struct budget *budget, struct loop *loop, struct spawner *spawner,
@@ -331,7 +355,7 @@ struct pool *pool_new(const struct handler_config *handler, uint32_t generation,
 	pool->pause_timer = timer_new(loop, on_wake, pool);
 	pool->age_timer = timer_new(loop, pool_on_age_time, pool);
 	pool->share = (struct budget_share){
-		.reserved = handler->workers.reserved, .on_free = on_wake, .on_need = on_need, .ctx = pool };
+		.reserved = handler->workers.reserved, .on_free = on_wake, .has_need = has_need, .on_need = on_need, .ctx = pool };
 	budget_join(budget, &pool->share);
 	if (config_is_waiting(handler) && (pool->spares = spares_new(handler, generation, &pool->share, loop, spawner, on_wake, pool, err)) == NULL) {
 		pool_free(&pool);
@@ -401,8 +425,7 @@ uint32_t pool_generation(const struct pool *pool)
 
 bool pool_is_empty(const struct pool *pool)
 {
-	return pool_living(pool) == 0 && pool->stopping.count == 0 && pool->borrowed == 0 &&
-		(pool->spares == NULL || spares_is_empty(pool->spares));
+	return pool_total(pool) == 0 && pool->borrowed == 0 && (pool->spares == NULL || spares_is_empty(pool->spares));
 }
 
 void pool_free(struct pool **pool)

@@ -80,8 +80,10 @@ void pool_retire(struct pool *pool, void (*on_empty)(void *ctx), void *ctx);
 
 /* Opens it and finds out whether it can: on_done runs once, from the loop, with
  * NULL when workers.min workers are ready (at once when there are none to be), or
- * with why the first one could not start. */
+ * as many as max_processes has room for, but one at least; or with why the first
+ * one could not start. */
 void pool_try(struct pool *pool, void (*on_done)(void *ctx, const struct err *why), void *ctx);
+bool pool_has_no_room(const struct pool *pool); /* is tried, and there is no room for a single worker */
 void pool_forget_trial(struct pool *pool);      /* on_done does not run any more */
 
 /* What the one who made it wants to find again; NULL at first. */

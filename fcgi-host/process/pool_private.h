@@ -41,6 +41,8 @@ struct pool {
 
 	unsigned due;                   /* living workers that are to be replaced */
 	unsigned replacing;             /* replacements that are starting */
+	unsigned relief;                /* replacements that are ready, for whichever of the due has to go first */
+	uint64_t start_ns;              /* what a worker takes to be ready: the longest of late */
 	struct timer *age_timer;        /* the next worker reaches its max_age */
 
 	bool can_start;                 /* false: the last start failed in exec, so nothing is started ahead */
@@ -66,6 +68,8 @@ void pool_refuse_start(struct pool *pool, enum spawn_step step, int errnum, cons
 /* pool_workers.c */
 
 unsigned pool_living(const struct pool *pool);  /* workers that have not been told to end */
+unsigned pool_total(const struct pool *pool);   /* with those that have, and are not gone yet */
+bool pool_is_awaited(const struct pool *pool);  /* somebody waits for one that is not there yet, or is to see one start */
 /* How many stay however long they are idle. */
 unsigned pool_floor(const struct pool *pool);
 
@@ -90,8 +94,9 @@ void pool_on_idle_time(void *ctx);
 void pool_set_lifetime(struct worker *worker);
 void pool_take_back(struct pool *pool, struct worker *worker, bool is_good);
 void pool_forget_due(struct pool *pool, struct worker *worker);
-void pool_relieve_one(struct pool *pool);       /* a replacement is ready */
+void pool_note_ready(struct pool *pool, struct worker *worker); /* it was starting, and is idle */
 void pool_drop_due(struct pool *pool);          /* who is due and not needed */
+struct worker *pool_first_to_go(struct pool *pool);     /* of the idle ones: one that is due, if another is ready for it */
 void pool_start_replacements(struct pool *pool);
 void pool_set_age_timer(struct pool *pool);
 void pool_on_age_time(void *ctx);

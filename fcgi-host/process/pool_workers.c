@@ -111,6 +111,18 @@ unsigned pool_living(const struct pool *pool)
 	return pool->starting.count + pool->idle.count + pool->busy.count;
 }
 
+unsigned pool_total(const struct pool *pool)
+{
+	return pool_living(pool) + pool->stopping.count;
+}
+
+bool pool_is_awaited(const struct pool *pool)
+{
+	bool is_tried = pool->on_tried != NULL && pool_living(pool) == 0;
+
+	return is_tried || pool->waiting > pool->starting.count + pool->idle.count;
+}
+
 static void signal_ring(const struct ring *ring, int signal)
 {
 	for (struct worker *worker = ring->first; worker != NULL; worker = worker->next)
@@ -188,7 +200,7 @@ void pool_on_idle_time(void *ctx)
 
 	while (pool->idle.last != NULL && pool_living(pool) > pool_floor(pool) &&
 	       now - pool->idle.last->idle_since_ns >= limit_ns)
-		pool_stop_worker(pool, pool->idle.last);
+		pool_stop_worker(pool, pool_first_to_go(pool));
 	pool_set_idle_timer(pool);
 }
 
@@ -313,10 +325,8 @@ static void on_worker_change(struct worker *worker)
 		on_worker_gone(pool, worker);
 	} else if (worker->state == WORKER_STARTING) {
 		pool->can_start = true;
-		pool->replacing -= worker->is_replacement;
 		set_ready(pool, worker);
-		if (worker->is_replacement)
-			pool_relieve_one(pool);
+		pool_note_ready(pool, worker);
 	}
 	pool_wake(pool);
 }
@@ -369,7 +379,8 @@ void pool_start_workers(struct pool *pool)
 
 	if (!pool_may_start(pool))
 		return;
-	for (; want > 0 && pool_living(pool) < pool->handler->workers.max && budget_take(&pool->share); want--) {
+	for (; want > 0 && pool_total(pool) < pool->handler->workers.max &&
+	       budget_take(&pool->share, pool_is_awaited(pool) ? BUDGET_NEEDED : BUDGET_AHEAD); want--) {
 		if (pool_start_worker(pool, &err) == NULL) {
 			log_message(LOG_LEVEL_ERROR, "worker_start", "handler %s: %s", pool->handler->name, err.text);
 			pool_put_off_starts(pool);

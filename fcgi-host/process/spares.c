@@ -240,7 +240,7 @@ static bool start_one(struct spares *spares)
 
 	if (spares->handler->process == PROCESS_ZYGOTE && (how.zygote = spares_ready_zygote(spares)) == NULL)
 		return false;
-	if (!budget_take(spares->share))
+	if (!budget_take(spares->share, BUDGET_AHEAD))
 		return false;
 	spare = spare_new(&how, &err);
 	if (spare == NULL) {
@@ -358,17 +358,17 @@ unsigned spares_soon(struct spares *spares, unsigned waiting)
 	return soon;
 }
 
-void spares_yield(struct spares *spares)
+bool spares_yield(struct spares *spares)
 {
 	struct spare *spare = spares->last;
 
 	while (spare != NULL && spare->state != SPARE_READY && spare->state != SPARE_STARTING)
 		spare = spare->prev;
 	pause_for(spares, YIELD_MS);
-	if (spare != NULL)
-		end_spare(spare);
-	else
-		spares_end_zygotes(spares);
+	if (spare == NULL)
+		return spares_end_zygotes(spares);
+	end_spare(spare);
+	return true;
 }
 
 /* The end. */

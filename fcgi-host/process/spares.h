@@ -32,8 +32,8 @@ unsigned spares_soon(struct spares *spares, unsigned waiting);
 /* The answer of one that was taken has ended: call it once for each. */
 void spares_on_answered(struct spares *spares);
 
-/* Others need the budget: gives back one part of it, if there is one. */
-void spares_yield(struct spares *spares);
+/* Others need the budget: gives back one part of it.  false: there is none. */
+bool spares_yield(struct spares *spares);
 
 /* Ends all; nothing is started any more. */
 void spares_close(struct spares *spares);

@@ -48,7 +48,7 @@ void spares_end_all(struct spares *spares);
 struct zygote *spares_ready_zygote(const struct spares *spares);        /* or NULL */
 void spares_tend_zygote(struct spares *spares);         /* starts one that is missing */
 void spares_sweep_zygotes(struct spares *spares);
-void spares_end_zygotes(struct spares *spares);
+bool spares_end_zygotes(struct spares *spares);     /* false: there is none */
 void spares_free_zygotes(struct spares *spares);
 
 #endif

@@ -35,7 +35,7 @@ static void start(struct spares *spares)
 	struct zygote *zygote;
 	struct err err;
 
-	if (!budget_take(spares->share))
+	if (!budget_take(spares->share, BUDGET_AHEAD))
 		return;
 	zygote = zygote_new(spares->handler, spares->generation, spares->loop, spares->spawner, &spares->modules.names, &err);
 	if (zygote == NULL) {
@@ -108,10 +108,11 @@ void spares_sweep_zygotes(struct spares *spares)
 	}
 }
 
-void spares_end_zygotes(struct spares *spares)
+bool spares_end_zygotes(struct spares *spares)
 {
 	for (struct zygote *zygote = spares->zygotes; zygote != NULL; zygote = zygote->next)
 		end_zygote(zygote);
+	return spares->zygotes != NULL;
 }
 
 void spares_free_zygotes(struct spares *spares)

@@ -34,7 +34,6 @@ struct worker {
 	bool is_ready;                  /* it has accepted a connection, see worker.c */
 	/* The pool's, for recycling. */
 	bool is_due;                    /* wants a replacement */
-	bool is_relieved;               /* and that is ready */
 	bool is_replacement;            /* started as one */
 	struct sockaddr_un address;     /* where to connect */
 	unsigned enough_requests;       /* after so many it goes when another is ready, 0: never */
@@ -42,7 +41,7 @@ struct worker {
 	uint64_t max_age_ns;            /* the same of workers.max_age */
 	unsigned handed_out;            /* times */
 	unsigned requests;              /* requests answered whole */
-	uint64_t idle_since_ns;
+	uint64_t ready_ns, idle_since_ns;
 
 	/* The borrower's, while it is busy; cleared when it is handed back. */
 	void (*on_gone)(void *ctx);     /* the process has ended: hand it back */

@@ -411,12 +411,12 @@ static int make_environ(const struct request *request, struct bytes *out, struct
 	return status < 0 ? err_set(err, "no memory for the variables") : 0;
 }
 
-static int start_process(struct cgi *cgi, const struct bytes *environ, struct err *err)
+static int start_process(struct cgi *cgi, const struct bytes *environment, struct err *err)
 {
 	struct request *request = cgi->request;
 	struct spawn_request spawn = {
 		.handler = request->handler->number, .generation = pool_generation(request->pool), .script = request->script,
-		.environ = environ, .fds = { -1, -1, -1 } };
+		.environ = environment, .fds = { -1, -1, -1 } };
 	int status = open_pipes(cgi, spawn.fds, err);
 
 	if (status == 0)
@@ -430,7 +430,7 @@ static int start_process(struct cgi *cgi, const struct bytes *environ, struct er
 }
 
 /* Its pipes are there already, its process runs. */
-static int hand_over(struct cgi *cgi, const struct bytes *environ, struct err *err)
+static int hand_over(struct cgi *cgi, const struct bytes *environment, struct err *err)
 {
 	struct request *request = cgi->request;
 	struct spare *spare = cgi->spare;
@@ -443,7 +443,7 @@ static int hand_over(struct cgi *cgi, const struct bytes *environ, struct err *e
 	request->start = spare->is_forked ? START_FORKED : START_PARKED;
 	if (body_is_spent(&request->body))
 		close_end(&cgi->in_fd, &cgi->in_watch);
-	if (watch_pipes(cgi, err) < 0 || process_hand_over(cgi->process, environ, err) < 0) {
+	if (watch_pipes(cgi, err) < 0 || process_hand_over(cgi->process, environment, err) < 0) {
 		spare_end(spare);
 		return -1;
 	}
@@ -454,11 +454,11 @@ static int hand_over(struct cgi *cgi, const struct bytes *environ, struct err *e
 
 /* What a program that is started would not get, or get in another way, is left to
  * the kernel to refuse. */
-static bool is_for_exec(const struct bytes *environ)
+static bool is_for_exec(const struct bytes *environment)
 {
-	const char *entry = (const char *)bytes_data(environ), *end = environ->len == 0 ? entry : entry + environ->len;
+	const char *entry = (const char *)bytes_data(environment), *end = environment->len == 0 ? entry : entry + environment->len;
 
-	if (environ->len > HAND_OVER_MAX_BYTES)
+	if (environment->len > HAND_OVER_MAX_BYTES)
 		return true;
 	for (; entry < end; entry += strlen(entry) + 1)
 		if (strlen(entry) >= ENTRY_MAX_BYTES)
@@ -466,11 +466,11 @@ static bool is_for_exec(const struct bytes *environ)
 	return false;
 }
 
-static int begin_with(struct cgi *cgi, const struct bytes *environ, struct err *err)
+static int begin_with(struct cgi *cgi, const struct bytes *environment, struct err *err)
 {
 	struct process *process;
 
-	if (cgi->spare != NULL && is_for_exec(environ)) {
+	if (cgi->spare != NULL && is_for_exec(environment)) {
 		spare_end(cgi->spare);
 		spare_free(&cgi->spare);
 		pool_on_answered(cgi->request->pool);
@@ -480,25 +480,25 @@ static int begin_with(struct cgi *cgi, const struct bytes *environ, struct err *
 	process->on_gone = on_gone;
 	process->ctx = cgi;
 	if (cgi->spare != NULL)
-		return hand_over(cgi, environ, err);
+		return hand_over(cgi, environment, err);
 	cgi->request->has_spare = false;
 	cgi->request->start = START_COLD;
-	return start_process(cgi, environ, err);
+	return start_process(cgi, environment, err);
 }
 
 static void begin(struct request *request, struct cgi *cgi, struct spare *spare)
 {
-	struct bytes environ;
+	struct bytes environment;
 	struct err err;
-	int status = make_environ(request, &environ, &err);
+	int status = make_environ(request, &environment, &err);
 
 	cgi->request = request;
 	cgi->spare = spare;
 	cgi->in_fd = cgi->out_fd = cgi->err_fd = -1;
 	cgi->process = &cgi->started;
 	if (status == 0)
-		status = begin_with(cgi, &environ, &err);
-	bytes_fini(&environ);
+		status = begin_with(cgi, &environment, &err);
+	bytes_fini(&environment);
 	if (status < 0) {
 		pool_release(request->pool, NULL, true);
 		request_fail_to_start(request, &err);

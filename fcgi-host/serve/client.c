@@ -1,4 +1,8 @@
-#include "serve/client.h"
+/*
+ * One connection: reading, writing, and how it ends.  What its records say is in
+ * client_records.c.
+ */
+#include "serve/client_private.h"
 
 #include "base/log.h"
 #include "serve/request.h"
@@ -13,18 +17,15 @@
 enum {
 	OUT_MAX_BYTES = 4 * CLIENT_WINDOW_BYTES,
 	DRAIN_IDLE_MS = 5000,           /* what is still sent to us is read this long after its last byte */
-	MAX_REQUESTS_SAID = 65535,      /* to GET_VALUES: we queue what we cannot run */
+	TAKE_MS = 60000,                /* for the end of an answer that no handler gave */
+	SPEAK_MS = 200,                 /* when the host stops, for a request that is on its way */
 };
 
-/* Where the content of the record being read goes. */
-enum sink { SINK_SKIP, SINK_BEGIN, SINK_PARAMS, SINK_STDIN, SINK_VALUES };
-
 static void on_event(void *ctx, int events);
-static void flush(void *ctx);
 static void read_some(struct client *client);
+static void flush(void *ctx);
 
-/* Before the loop waits again, so that what one turn queues leaves at once. */
-static void flush_soon(struct client *client)
+void client_flush_soon(struct client *client)
 {
 	defer_call(client->host->loop, &client->flush, flush, client);
 }
@@ -33,7 +34,7 @@ static void give_up(struct client *client)
 {
 	client->state = CLIENT_DEAD;
 	bytes_clear(&client->out);
-	flush_soon(client);
+	client_flush_soon(client);
 }
 
 static size_t stdin_room(const struct client *client)
@@ -51,7 +52,9 @@ static void set_events(struct client *client)
 	}
 	if (!client->is_read_closed && stdin_room(client) > 0)
 		events |= WATCH_READ;
-	else if (!client->is_read_closed && !client->is_half_closed)
+	else if (client->is_read_closed || client->is_half_closed)
+		events |= WATCH_GONE;
+	else
 		events |= WATCH_HANGUP;
 	if (client->out.len > 0)
 		events |= WATCH_WRITE;
@@ -60,11 +63,37 @@ static void set_events(struct client *client)
 
 /* Open and free. */
 
-static void on_drain_time(void *ctx)
+static void on_time(void *ctx)
 {
 	struct client *client = ctx;
 
-	give_up(client);
+	if (client->wait == CLIENT_WAIT_TAKE)
+		log_message(LOG_LEVEL_WARNING, "client", "a web server did not take the end of an answer within %llu ms: connection closed",
+			(unsigned long long)client->take_ms);
+	if (client->wait == CLIENT_WAIT_SPEAK)
+		client_close_after_last_words(client);
+	else
+		give_up(client);
+	client->wait = CLIENT_WAIT_NONE;
+}
+
+static void wait_for(struct client *client, enum client_wait what, uint64_t ms)
+{
+	if (client->timer == NULL)
+		client->timer = timer_new(client->host->loop, on_time, client);
+	if (client->timer == NULL) {
+		give_up(client);
+		return;
+	}
+	client->wait = what;
+	timer_set(client->timer, ms);
+}
+
+void client_stop_waiting(struct client *client)
+{
+	if (client->wait != CLIENT_WAIT_NONE)
+		timer_clear(client->timer);
+	client->wait = CLIENT_WAIT_NONE;
 }
 
 int client_open(struct host *host, int fd, bool is_unix, struct err *err)
@@ -115,7 +144,7 @@ void client_free(struct client **client_ptr)
 	host->clients_count--;
 	defer_cancel(&client->flush);
 	watch_close(&client->watch, &client->fd);
-	timer_free(&client->drain_timer);
+	timer_free(&client->timer);
 	bytes_fini(&client->out);
 	bytes_fini(&client->values);
 	free(client);
@@ -133,14 +162,14 @@ size_t client_room(const struct client *client)
 	return client->out.len < CLIENT_WINDOW_BYTES ? CLIENT_WINDOW_BYTES - client->out.len : 0;
 }
 
-static void put(struct client *client, const void *data, size_t len)
+void client_put(struct client *client, const void *data, size_t len)
 {
 	if (client->state == CLIENT_DEAD)
 		return;
 	if (bytes_append(&client->out, data, len) < 0)
 		give_up(client);
 	else
-		flush_soon(client);
+		client_flush_soon(client);
 }
 
 void client_stdout(struct client *client, const void *data, size_t len)
@@ -150,7 +179,7 @@ void client_stdout(struct client *client, const void *data, size_t len)
 	if (fcgi_put_stream(&client->out, FCGI_STDOUT, client->request->fcgi_id, data, len) < 0)
 		give_up(client);
 	else
-		flush_soon(client);
+		client_flush_soon(client);
 }
 
 uint8_t *client_reserve(struct client *client, size_t size)
@@ -171,22 +200,31 @@ void client_commit(struct client *client, size_t len)
 		return;
 	fcgi_put_header(header, FCGI_STDOUT, client->request->fcgi_id, (uint16_t)len, 0);
 	bytes_commit(&client->out, len + FCGI_HEADER_BYTES);
-	flush_soon(client);
+	client_flush_soon(client);
 }
 
-static void put_end(struct client *client, uint16_t id, uint32_t app_status, uint8_t protocol_status)
+void client_put_end(struct client *client, uint16_t id, uint32_t app_status, uint8_t protocol_status)
 {
 	uint8_t record[16];
 
 	fcgi_put_end(record, id, app_status, protocol_status);
-	put(client, record, sizeof(record));
+	client_put(client, record, sizeof(record));
 }
 
-static void close_after_last_words(struct client *client)
+void client_close_after_last_words(struct client *client)
 {
 	if (client->state == CLIENT_OPEN)
 		client->state = CLIENT_LAST_WORDS;
-	flush_soon(client);
+	client_flush_soon(client);
+}
+
+/* What is queued by now must be taken all the same. */
+static void let_go(struct client *client)
+{
+	const struct request *request = client->request;
+
+	client->take_ms = request->handler != NULL ? request->handler->timeout.idle_ms : TAKE_MS;
+	client->request = NULL;
 }
 
 void client_end_request(struct client *client, uint32_t app_status)
@@ -195,12 +233,12 @@ void client_end_request(struct client *client, uint32_t app_status)
 	uint8_t empty[8];
 
 	fcgi_put_header(empty, FCGI_STDOUT, request->fcgi_id, 0, 0);
-	put(client, empty, sizeof(empty));
-	put_end(client, request->fcgi_id, app_status, FCGI_REQUEST_COMPLETE);
-	client->request = NULL;
+	client_put(client, empty, sizeof(empty));
+	client_put_end(client, request->fcgi_id, app_status, FCGI_REQUEST_COMPLETE);
+	let_go(client);
 	if (!request->keep_connection || client->host->state != HOST_RUNNING)
-		close_after_last_words(client);
-	flush_soon(client);
+		client_close_after_last_words(client);
+	client_flush_soon(client);
 }
 
 /* END_REQUEST looks complete to every web server, and a plain close does to
@@ -209,25 +247,35 @@ void client_break(struct client *client)
 {
 	static const uint8_t broken[8] = { 0xff };
 
-	client->request = NULL;
-	put(client, broken, sizeof(broken));
+	let_go(client);
+	client_put(client, broken, sizeof(broken));
 	if (client->state == CLIENT_OPEN)
 		client->state = CLIENT_BREAKING;
-	flush_soon(client);
+	client_flush_soon(client);
 }
 
 void client_resume(struct client *client)
 {
-	flush_soon(client);
+	client_flush_soon(client);
 }
 
 void client_stop(struct client *client)
 {
-	if (client->request == NULL && client->state == CLIENT_OPEN && !client->is_read_closed)
+	bool is_free = client->request == NULL && client->state == CLIENT_OPEN;
+
+	if (is_free && !client->is_read_closed)
 		read_some(client);
-	if (client->request == NULL)
-		close_after_last_words(client);
+	if (is_free && client->request == NULL && client->state == CLIENT_OPEN && !client->is_read_closed &&
+	    (!client->has_spoken || client->decoder.header_len > 0))
+		wait_for(client, CLIENT_WAIT_SPEAK, SPEAK_MS);
+	else if (client->request == NULL)
+		client_close_after_last_words(client);
 	set_events(client);
+}
+
+bool client_is_awaited(const struct client *client)
+{
+	return client->wait == CLIENT_WAIT_SPEAK;
 }
 
 static void begin_drain(struct client *client)
@@ -236,12 +284,11 @@ static void begin_drain(struct client *client)
 		return;
 	client->state = CLIENT_DRAINING;
 	shutdown(client->fd, SHUT_WR);
-	if (client->drain_timer == NULL)
-		client->drain_timer = timer_new(client->host->loop, on_drain_time, client);
-	if (client->is_read_closed || client->drain_timer == NULL)
+	if (client->is_read_closed)
 		give_up(client);
 	else
-		timer_set(client->drain_timer, DRAIN_IDLE_MS);
+		wait_for(client, CLIENT_WAIT_DRAIN, DRAIN_IDLE_MS);
+	host_check_stop(client->host);
 }
 
 /* True when something was written. */
@@ -258,6 +305,17 @@ static bool write_some(struct client *client)
 	return false;
 }
 
+/* While it has a request, the limits of that count. */
+static void watch_last_bytes(struct client *client, bool has_moved)
+{
+	bool is_left = client->request == NULL && client->out.len > 0;
+
+	if (is_left && client->take_ms > 0 && (has_moved || client->wait == CLIENT_WAIT_NONE))
+		wait_for(client, CLIENT_WAIT_TAKE, client->take_ms);
+	else if (!is_left && client->wait == CLIENT_WAIT_TAKE)
+		client_stop_waiting(client);
+}
+
 /* The one place that writes, and that frees a client which is done. */
 static void flush(void *ctx)
 {
@@ -270,6 +328,7 @@ static void flush(void *ctx)
 	}
 	if (has_moved && client->request != NULL)
 		request_on_client_room(client->request);
+	watch_last_bytes(client, has_moved);
 	if (client->out.len == 0) {
 		bytes_release(&client->out);
 		if (client->state == CLIENT_BREAKING) {
@@ -285,139 +344,6 @@ static void flush(void *ctx)
 }
 
 /* Reading. */
-
-static int begin_request(struct client *client)
-{
-	struct fcgi_begin begin;
-	uint16_t id = client->decoder.id;
-
-	if (client->decoder.content_len != FCGI_BODY_BYTES)
-		return -1;
-	fcgi_get_begin(client->fixed.bytes, &begin);
-	if (client->request != NULL && client->request->fcgi_id == id)
-		return -1;
-	if (client->request != NULL) {
-		put_end(client, id, 0, FCGI_CANT_MPX_CONN);
-		return 0;
-	}
-	if (client->state != CLIENT_OPEN)
-		return 0;
-	if (begin.role != FCGI_RESPONDER) {
-		put_end(client, id, 0, FCGI_UNKNOWN_ROLE);
-		if ((begin.flags & FCGI_KEEP_CONN) == 0)
-			close_after_last_words(client);
-		return 0;
-	}
-	client->request = request_new(client, id, (begin.flags & FCGI_KEEP_CONN) != 0);
-	return client->request == NULL ? -1 : 0;
-}
-
-static int answer_values(struct client *client)
-{
-	struct slice asked = { (const char *)bytes_data(&client->values), client->values.len };
-	int status = fcgi_put_values(&client->out, asked, MAX_REQUESTS_SAID, MAX_REQUESTS_SAID);
-
-	bytes_fini(&client->values);
-	flush_soon(client);
-	return status;
-}
-
-/* Does this record belong to the request that is being read? */
-static bool is_ours(const struct client *client)
-{
-	return client->request != NULL && client->request->fcgi_id == client->decoder.id;
-}
-
-static enum sink sink_of(const struct client *client)
-{
-	switch (client->decoder.type) {
-	case FCGI_BEGIN_REQUEST: return SINK_BEGIN;
-	case FCGI_PARAMS: return is_ours(client) ? SINK_PARAMS : SINK_SKIP;
-	case FCGI_STDIN: return is_ours(client) ? SINK_STDIN : SINK_SKIP;
-	case FCGI_GET_VALUES: return client->decoder.id == 0 ? SINK_VALUES : SINK_SKIP;
-	default: return SINK_SKIP;
-	}
-}
-
-static bool is_management(uint8_t type)
-{
-	return type >= FCGI_GET_VALUES || type == 0;
-}
-
-static int on_record_start(struct client *client)
-{
-	client->fixed.len = 0;
-	client->sink = (uint8_t)sink_of(client);
-	return client->decoder.id == 0 && !is_management(client->decoder.type) ? -1 : 0;
-}
-
-static int on_record_content(struct client *client, struct slice content)
-{
-	/* An answer to an earlier record may have ended the request. */
-	if ((client->sink == SINK_PARAMS || client->sink == SINK_STDIN) && !is_ours(client))
-		return 0;
-	switch ((enum sink)client->sink) {
-	case SINK_SKIP:
-		break;
-	case SINK_BEGIN:
-		fcgi_fixed_put(&client->fixed, content);
-		break;
-	case SINK_PARAMS:
-		request_params(client->request, content);
-		break;
-	case SINK_STDIN:
-		request_stdin(client->request, content);
-		break;
-	case SINK_VALUES:
-		return bytes_append(&client->values, content.ptr, content.len);
-	}
-	return 0;
-}
-
-static int on_record_end(struct client *client)
-{
-	const struct fcgi_decoder *decoder = &client->decoder;
-	uint8_t record[16];
-
-	if (client->sink == SINK_BEGIN)
-		return begin_request(client);
-	if (client->sink == SINK_VALUES)
-		return answer_values(client);
-	if (decoder->id == 0) {
-		fcgi_put_unknown_type(record, decoder->type);
-		put(client, record, sizeof(record));
-		return 0;
-	}
-	if (!is_ours(client))
-		return 0;
-	if (decoder->type == FCGI_ABORT_REQUEST)
-		request_abort(client->request);
-	else if (client->sink == SINK_PARAMS && decoder->content_len == 0)
-		request_params_end(client->request);
-	else if (client->sink == SINK_STDIN && decoder->content_len == 0)
-		request_stdin_end(client->request);
-	return 0;
-}
-
-/* -1: the peer does not speak FastCGI, or not to the rules. */
-static int take(struct client *client, struct slice input)
-{
-	struct slice content;
-
-	for (;;) {
-		int status = 0;
-
-		switch (fcgi_decode(&client->decoder, &input, &content)) {
-		case FCGI_MORE: return 0;
-		case FCGI_BAD: return -1;
-		case FCGI_START: status = on_record_start(client); break;
-		case FCGI_CONTENT: status = on_record_content(client, content); break;
-		case FCGI_END: status = on_record_end(client); break;
-		}
-		if (status < 0)
-			return -1;
-	}
-}
 
 static bool is_hung_up(const struct client *client)
 {
@@ -436,7 +362,7 @@ static void on_read_end(struct client *client)
 	if (!is_waiting || client->state == CLIENT_DRAINING || (client->request != NULL && is_hung_up(client)))
 		give_up(client);
 	else
-		flush_soon(client);
+		client_flush_soon(client);
 }
 
 static void on_bad_peer(struct client *client)
@@ -455,9 +381,10 @@ static void read_some(struct client *client)
 		return;
 	n = read(client->fd, client->host->scratch, room < SCRATCH_BYTES ? room : SCRATCH_BYTES);
 	if (n > 0) {
+		client->has_spoken = true;
 		if (client->state == CLIENT_DRAINING)
-			timer_set(client->drain_timer, DRAIN_IDLE_MS);
-		else if (take(client, (struct slice){ (char *)client->host->scratch, (size_t)n }) < 0)
+			wait_for(client, CLIENT_WAIT_DRAIN, DRAIN_IDLE_MS);
+		else if (client_take(client, (struct slice){ (char *)client->host->scratch, (size_t)n }) < 0)
 			on_bad_peer(client);
 	} else if (n == 0) {
 		on_read_end(client);
@@ -488,6 +415,6 @@ static void on_event(void *ctx, int events)
 	else if (events & WATCH_READ)
 		read_some(client);
 	if ((events & WATCH_WRITE) && client->state != CLIENT_DEAD)
-		flush_soon(client);
+		client_flush_soon(client);
 	set_events(client);
 }

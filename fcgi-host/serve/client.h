@@ -26,6 +26,14 @@ enum client_state {
 	CLIENT_DEAD,            /* nothing can be written any more */
 };
 
+/* What the peer has yet to do, in its time. */
+enum client_wait {
+	CLIENT_WAIT_NONE,
+	CLIENT_WAIT_TAKE,       /* to take the end of its last answer */
+	CLIENT_WAIT_SPEAK,      /* to send its request, as the host stops */
+	CLIENT_WAIT_DRAIN,      /* to send the rest of what nobody wants */
+};
+
 struct client {
 	struct host *host;
 	enum client_state state;
@@ -41,7 +49,10 @@ struct client {
 	struct request *request;        /* NULL between requests */
 	struct bytes out;               /* records that wait to be written */
 	struct defer flush;
-	struct timer *drain_timer;
+	bool has_spoken;                /* a byte came, ever */
+	uint64_t take_ms;               /* for the end of the last answer to be taken; 0: no limit */
+	enum client_wait wait;
+	struct timer *timer;            /* of `wait`; NULL at first */
 	struct client *next, *prev;     /* host->clients */
 };
 
@@ -72,6 +83,8 @@ void client_resume(struct client *client);
 /* Closes a connection between requests; one with a request, even one that is
  * still to be read, is closed after it. */
 void client_stop(struct client *client);
+/* Then: nothing of a request is there yet, but one may be on its way. */
+bool client_is_awaited(const struct client *client);
 void client_free(struct client **client);
 
 #endif

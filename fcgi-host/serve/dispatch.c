@@ -72,6 +72,7 @@ static void wait_in_line(struct request *request)
 	request->waiter.ctx = request;
 	pool_acquire(request->pool, &request->waiter);
 	request_set_timer(request);
+	host_check_stop(request->host);         /* after the line was served */
 }
 
 void dispatch_again(struct request *request)

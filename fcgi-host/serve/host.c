@@ -11,6 +11,7 @@
 #include "serve/reload.h"
 #include "serve/request.h"
 #include "serve/site.h"
+#include "serve/stop.h"
 
 #include <errno.h>
 #include <malloc.h>
@@ -113,131 +114,7 @@ void host_descriptor_freed(struct host *host)
 		listener_descriptor_freed(host->listeners[i]);
 }
 
-/* Stopping. */
-
-static void close_listeners(struct host *host)
-{
-	for (size_t i = 0; i < host->listeners_count; i++)
-		listener_close(&host->listeners[i]);
-	host->listeners_count = 0;
-}
-
-static bool is_writing(const struct host *host)
-{
-	for (const struct client *client = host->clients; client != NULL; client = client->next)
-		if (client->out.len > 0)
-			return true;
-	return false;
-}
-
-static bool is_idle(const struct host *host)
-{
-	if (host->requests != NULL)
-		return false;
-	for (const struct pool_entry *entry = host->pools; entry != NULL; entry = entry->next)
-		if (!pool_is_empty(entry->pool))
-			return false;
-	return host->state == HOST_KILLING || !is_writing(host);
-}
-
-static void check_stop(void *ctx)
-{
-	struct host *host = ctx;
-
-	if (host->state != HOST_RUNNING && is_idle(host))
-		loop_stop(host->loop);
-}
-
-void host_check_stop(struct host *host)
-{
-	if (host->state != HOST_RUNNING)
-		defer_call(host->loop, &host->stop_check, check_stop, host);
-}
-
-static void on_pool_empty(void *ctx)
-{
-	host_check_stop(ctx);
-}
-
-static uint64_t grace_ms(const struct host *host)
-{
-	uint64_t grace = 0;
-
-	for (const struct pool_entry *entry = host->pools; entry != NULL; entry = entry->next)
-		if (pool_handler(entry->pool)->timeout.kill_ms > grace)
-			grace = pool_handler(entry->pool)->timeout.kill_ms;
-	return grace;
-}
-
-static void signal_all(struct host *host, int signal)
-{
-	for (struct request *request = host->requests; request != NULL; request = request->next)
-		request_kill(request, signal);
-	for (const struct pool_entry *entry = host->pools; entry != NULL; entry = entry->next)
-		pool_signal(entry->pool, signal);
-}
-
-static void say_killed(const struct host *host)
-{
-	for (const struct request *request = host->requests; request != NULL; request = request->next)
-		if (request->pid > 0 && request->state != REQUEST_OVER)
-			log_message(LOG_LEVEL_WARNING, "killed", "id %s, handler %s: pid %d still ran when the host stopped, killed",
-				request->id, request->handler->name, (int)request->pid);
-}
-
-static void kill_all(struct host *host)
-{
-	host->state = HOST_KILLING;
-	timer_clear(host->stop_timer);
-	say_killed(host);
-	signal_all(host, SIGKILL);
-	host_check_stop(host);
-}
-
-/* TERM at half of the grace time, KILL near its end: when it is over, nothing
- * is left. */
-static void on_stop_time(void *ctx)
-{
-	struct host *host = ctx;
-
-	if (host->state == HOST_DRAINING) {
-		host->state = HOST_KILLING;
-		for (struct pool_entry *entry = host->pools; entry != NULL; entry = entry->next)
-			pool_close(entry->pool, on_pool_empty, host);
-		signal_all(host, SIGTERM);
-		timer_set(host->stop_timer, grace_ms(host) * 4 / 10);
-	} else {
-		kill_all(host);
-	}
-}
-
-/* A connection that waits to be accepted, and a request that waits to be read,
- * are ours: the web server believes them sent. */
-static void take_what_has_come(struct host *host)
-{
-	struct client *client, *next;
-
-	for (size_t i = 0; i < host->listeners_count; i++)
-		listener_drain(host->listeners[i]);
-	close_listeners(host);
-	for (client = host->clients; client != NULL; client = next) {
-		next = client->next;
-		client_stop(client);
-	}
-}
-
-static void drain(struct host *host)
-{
-	log_message(LOG_LEVEL_INFO, "stopping", "no new requests; those that run may take %llu ms", (unsigned long long)grace_ms(host) / 2);
-	host->state = HOST_DRAINING;
-	notify_stopping(host->notify, grace_ms(host));
-	reload_stop(host);
-	take_what_has_come(host);
-	for (struct pool_entry *entry = host->pools; entry != NULL; entry = entry->next)
-		pool_retire(entry->pool, on_pool_empty, host);
-	timer_set(host->stop_timer, grace_ms(host) / 2);
-	host_check_stop(host);
-}
+/* Signals. */
 
 static void on_signal(uv_signal_t *handle, int signal)
 {
@@ -251,9 +128,9 @@ static void on_signal(uv_signal_t *handle, int signal)
 		if (host->state == HOST_RUNNING)
 			reload_request(host, NULL, NULL);
 	} else if (host->state == HOST_RUNNING) {
-		drain(host);
+		stop_drain(host);
 	} else {
-		kill_all(host);
+		stop_now(host);
 	}
 }
 
@@ -264,7 +141,7 @@ static void on_spawner_lost(void *ctx)
 	log_message(LOG_LEVEL_ERROR, "spawner", "a spawner process has ended: no handler can be started any more; stopping");
 	host->is_failed = true;
 	if (host->state == HOST_RUNNING)
-		drain(host);
+		stop_drain(host);
 }
 
 /* Starting: the steps in order. */
@@ -303,7 +180,7 @@ static int open_loop(struct host *host, struct err *err)
 	if (host->loop == NULL)
 		return -1;
 	host->log_timer = timer_new(host->loop, flush_log, host);
-	host->stop_timer = timer_new(host->loop, on_stop_time, host);
+	host->stop_timer = timer_new(host->loop, stop_on_time, host);
 	if (host->log_timer == NULL || host->stop_timer == NULL)
 		return err_set(err, "no memory");
 	log_on_waiting(on_log_waiting, host);
@@ -399,7 +276,7 @@ static void block_signals(void)
 static void close_host(struct host *host)
 {
 	block_signals();
-	close_listeners(host);
+	stop_close_listeners(host);
 	while (host->clients != NULL) {
 		struct client *client = host->clients;
 

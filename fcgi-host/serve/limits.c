@@ -44,6 +44,18 @@ static void consider_running(const struct request *request, struct limit *next)
 		consider(next, "idle", request->progress_ns, handler->timeout.idle_ms);
 }
 
+/* Nobody waits for it any more: its answer is sent, or the client has left and
+ * it may finish.  It holds a place, or a worker, that others need. */
+static void consider_finishing(const struct request *request, struct limit *next)
+{
+	const struct handler_config *handler = request->handler;
+
+	if (!request->answer.is_out && request->progress_ns <= request->answered_ns)
+		consider(next, "response", later(request->body_end_ns, request->started_ns), handler->timeout.response_ms);
+	else
+		consider(next, "idle", later(request->progress_ns, request->answered_ns), handler->timeout.idle_ms);
+}
+
 /* Told once, and only while somebody waits for the answer. */
 static void consider_slow(const struct request *request, struct limit *next)
 {
@@ -64,9 +76,8 @@ static struct limit next_limit(const struct request *request)
 	consider(&next, "total", request->begun_ns, handler->timeout.total_ms);
 	if (request->state == REQUEST_SPOOLING)
 		consider(&next, "idle", request->progress_ns, handler->timeout.idle_ms);
-	/* A worker that has said all but END_REQUEST serves nobody else. */
-	if (request->state == REQUEST_RUNNING && request->answer.state == ANSWER_SENT && handler->process == PROCESS_PERSISTENT)
-		consider(&next, "idle", later(request->progress_ns, request->answered_ns), handler->timeout.idle_ms);
+	if (request->state == REQUEST_RUNNING && request->answer.state == ANSWER_SENT)
+		consider_finishing(request, &next);
 	if (request->state == REQUEST_OVER && request->client != NULL)
 		consider(&next, "idle", request->progress_ns, handler->timeout.idle_ms);
 	if (request->state == REQUEST_STARTING)
@@ -98,6 +109,22 @@ static void on_kill_time(struct request *request)
 	request_kill(request, SIGKILL);
 }
 
+static void on_limit(struct request *request, const struct limit *limit)
+{
+	unsigned long long limit_ms = limit->limit_ms;
+
+	/* The request's own line may have another reason already. */
+	if (request->state == REQUEST_RUNNING && request->client == NULL)
+		log_message(LOG_LEVEL_WARNING, "limit", "id %s, handler %s: pid %d went on for timeout.%s (%llu ms) with nobody waiting for it; it and its group ended",
+			request->id, request->handler->name, (int)request->pid, limit->name, limit_ms);
+	if (request->state == REQUEST_OVER)
+		request_fail(request, 504, NULL, "timeout.%s (%llu ms) passed; the web server did not take the answer", limit->name, limit_ms);
+	else if (request->pid > 0)
+		request_fail(request, 504, NULL, "timeout.%s (%llu ms) passed; pid %d and its group ended", limit->name, limit_ms, (int)request->pid);
+	else
+		request_fail(request, 504, NULL, "timeout.%s (%llu ms) passed", limit->name, limit_ms);
+}
+
 void request_on_timer(void *ctx)
 {
 	struct request *request = ctx;
@@ -107,28 +134,15 @@ void request_on_timer(void *ctx)
 		return;
 	if (next.at_ns > clock_monotonic_ns()) {
 		request_set_timer(request);
-		return;
-	}
-	if (request->state == REQUEST_ENDING) {
+	} else if (request->state == REQUEST_ENDING) {
 		on_kill_time(request);
-		return;
-	}
-	if (next.name == slow) {
+	} else if (next.name == slow) {
 		request->is_said_slow = true;
 		request_log_slow(request);
 		request_set_timer(request);
-		return;
-	}
-	if (next.name == bad_header) {
+	} else if (next.name == bad_header) {
 		request_fail_header(request);
-		return;
+	} else {
+		on_limit(request, &next);
 	}
-	if (request->state == REQUEST_OVER)
-		request_fail(request, 504, NULL, "timeout.%s (%llu ms) passed; the web server did not take the answer",
-			next.name, (unsigned long long)next.limit_ms);
-	else if (request->pid > 0)
-		request_fail(request, 504, NULL, "timeout.%s (%llu ms) passed; pid %d and its group ended",
-			next.name, (unsigned long long)next.limit_ms, (int)request->pid);
-	else
-		request_fail(request, 504, NULL, "timeout.%s (%llu ms) passed", next.name, (unsigned long long)next.limit_ms);
 }

@@ -7,7 +7,8 @@ fcgi_host_libfcgihost_a_SOURCES += \
 	%D%/backend_fastcgi.c \
 	%D%/body.c %D%/body.h \
 	%D%/builtin.c %D%/builtin.h \
-	%D%/client.c %D%/client.h \
+	%D%/client.c %D%/client.h %D%/client_private.h \
+	%D%/client_records.c \
 	%D%/control.c %D%/control.h \
 	%D%/dispatch.c %D%/dispatch.h \
 	%D%/fastcgi_link.c %D%/fastcgi_link.h \
@@ -34,7 +35,8 @@ fcgi_host_libfcgihost_a_SOURCES += \
 	%D%/status.h \
 	%D%/status_json.c \
 	%D%/status_metrics.c \
-	%D%/status_page.c %D%/status_assets.h
+	%D%/status_page.c %D%/status_assets.h \
+	%D%/stop.c %D%/stop.h
 
 # The status page is embedded, file by file, as arrays of bytes.
 STATUS_ASSETS = $(srcdir)/%D%/status_page/page.html $(srcdir)/%D%/status_page/page.css $(srcdir)/%D%/status_page/page.js

@@ -263,10 +263,26 @@ static void on_trial(void *ctx, const struct err *why)
 		make_ready(reload);
 }
 
-/* For example when max_processes leaves no room beside the old workers. */
+/* A full house is no mistake in the file: what max_processes has no room for
+ * starts when the old workers have gone. */
 static void on_trial_time(void *ctx)
 {
-	abandon(ctx, "the new workers are not ready in time");
+	struct reload *reload = ctx;
+	struct site *site = reload->site;
+	unsigned without_room = 0;
+
+	for (unsigned i = 0; i < site->config->handlers_count; i++) {
+		if (has_pool(reload->host->site, site->pools[i]) || !pool_has_no_room(site->pools[i]))
+			continue;
+		without_room++;
+		bytes_printf(&reload->notes, "handler %s: max_processes has no room to try it: taken without\n", site->config->handlers[i].name);
+	}
+	if (without_room < reload->trials) {
+		abandon(reload, "the new workers are not ready in time");
+		return;
+	}
+	forget_trials(reload);
+	make_ready(reload);
 }
 
 static uint64_t trial_ms(const struct reload *reload)

@@ -136,6 +136,7 @@ void request_leave_client(struct request *request, enum request_end end)
 		answer_drop_held(&request->answer);
 	request->answered_ns = clock_monotonic_ns();
 	request->answer.state = ANSWER_SENT;
+	request_set_timer(request);
 	check_over(request);
 }
 

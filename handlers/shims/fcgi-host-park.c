@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/single_threaded.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -31,6 +32,7 @@ enum place { NOWHERE, AT_MAIN, AT_GETENV, AT_FORK };
 static struct {
 	enum place place;       /* where it still has to wait */
 	bool is_zygote;
+	bool is_serving;        /* a request, from here on */
 	int control;
 	const char *variable;   /* AT_GETENV: its name */
 	char **argv;
@@ -191,6 +193,7 @@ static void wait_for_request(const char *program)
 	environ = make_environment(message.text, message.length);
 	close(park.control);
 	park.control = -1;
+	park.is_serving = true;
 	if (park_files_changed())
 		start_anew(program, environ);
 }
@@ -236,8 +239,24 @@ static void wait_here(void)
 	forget_start();
 	if (park.is_zygote)
 		park.control = park_zygote(park.control, park.cpu_s, park.fork);
+	if (park.is_zygote)
+		park_rehearse(true);
 	wait_for_request(program);
 	errno = errno_then;
+}
+
+/* --- the end of the request */
+
+/* Runs after everything else that exit() runs.  The answer ends here, and nobody waits
+ * while the kernel takes the process apart.  Not where the exit status is worth telling,
+ * and not beside threads, which may hold what is to be flushed. */
+static void end_answer(int status, void *ctx)
+{
+	(void)ctx;
+	if (!park.is_serving || status != 0 || !__libc_single_threaded)
+		return;
+	fflush(NULL);
+	close(1);
 }
 
 /* --- the places */
@@ -248,6 +267,8 @@ int __libc_start_main(main_fn *program_main, int argc, char **argv, void (*init)
 	start_fn *next = (start_fn *)dlsym(RTLD_NEXT, "__libc_start_main");
 
 	park.argv = argv;
+	if (park.place != NOWHERE)
+		on_exit(end_answer, NULL);
 	if (park.place == AT_MAIN)
 		wait_here();
 	/* It passes on `environ` as it is now. */
@@ -274,6 +295,8 @@ EXPORTED pid_t fork(void)
 		park_files_note_list(files);
 		park_message_prepare();
 		int control = park_zygote(park.control, park.cpu_s, park.fork);
+		park_rehearse(false);
+		park.is_serving = true;
 		dup3(control, park.control, O_CLOEXEC);
 		close(control);
 		return 0;

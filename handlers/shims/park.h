@@ -50,14 +50,15 @@ const char *park_files_changed(void);
 /* --- park_zygote.c */
 
 /* The fork server: says R, forks a child per K, and never returns in this process.
- * In a child it returns the descriptor of the child's own control: 0, 1 and 2 are the request's, `control` is closed,
- * and page faults are behind it; each may use `cpu_s` seconds of processor time (0: as many as the zygote).
+ * In a child it returns the descriptor of the child's own control: 0, 1 and 2 are the request's, `control` is
+ * closed; each may use `cpu_s` seconds of processor time (0: as many as the zygote).
  * `fork_child` is libc's fork(). */
 int park_zygote(int control, unsigned long cpu_s, pid_t (*fork_child)(void));
 
 /* --- park_rehearse.c */
 
-/* In a child: have its own copies of the pages that it will write to.  Failing is no error. */
-void park_rehearse(void);
+/* In a child: have its own copies of the pages that it will write to.  Failing is no error.  An interpreter
+ * (`is_program` false) rehearses what else it does itself. */
+void park_rehearse(bool is_program);
 
 #endif

@@ -1,10 +1,12 @@
 /*
  * park_rehearse.c - page faults that a request would otherwise wait for.
  *
- * A child shares its parent's pages until it writes to them.  Nearly all of
- * those that a runtime has in use it will write to, if only to count
- * references, so the child takes its own copies of them while it has time.
- * Populating what is only read was found to cost more than it saves.
+ * A child shares its parent's pages until it writes to them.  Of those that a
+ * program has in use it will write to nearly all, so the child takes its own
+ * copies of them while it has time.  An interpreter with its modules has far
+ * more of them than a script comes to use: only its variables are copied, and
+ * its own rehearsal does the rest.  Populating what is only read was found to
+ * cost more than it saves.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -45,12 +47,14 @@ static void copy_pages(char *start, size_t count, size_t page, size_t *left_io)
 	}
 }
 
-static void rehearse_mapping(const char *line, size_t page, size_t *left_io)
+static void rehearse_mapping(const char *line, bool is_program, size_t page, size_t *left_io)
 {
-	unsigned long start, end;
+	unsigned long start, end, inode = 0;
 	char mode[5] = "";
 
-	if (sscanf(line, "%lx-%lx %4s", &start, &end, mode) != 3 || memcmp(mode, "rw", 2) != 0 || mode[3] != 'p')
+	if (sscanf(line, "%lx-%lx %4s %*s %*s %lu", &start, &end, mode, &inode) != 4 || memcmp(mode, "rw", 2) != 0 || mode[3] != 'p')
+		return;
+	if (!is_program && inode == 0)
 		return;
 	while (start < end && *left_io > 0) {
 		size_t count = (end - start) / page;
@@ -69,7 +73,7 @@ static void rehearse_stack(void)
 		room[i] = 0;
 }
 
-void park_rehearse(void)
+void park_rehearse(bool is_program)
 {
 	static char text[64 * 1024];
 	size_t length = 0, page = (size_t)sysconf(_SC_PAGESIZE), left = PAGES_MAX;
@@ -86,6 +90,6 @@ void park_rehearse(void)
 	text[length] = '\0';
 	for (char *line = text, *next; (next = strchr(line, '\n')); line = next + 1) {
 		*next = '\0';
-		rehearse_mapping(line, page, &left);
+		rehearse_mapping(line, is_program, page, &left);
 	}
 }

@@ -103,7 +103,6 @@ static int become_child(const int *descriptors)
 		close(descriptors[i]);
 	}
 	reopen_files();
-	park_rehearse();
 	return descriptors[3];
 }
 

@@ -1,7 +1,7 @@
 # Run by pytest, not by `make check`: see CONTRIBUTING.md.
 EXTRA_DIST += \
 	%D%/lib/__init__.py %D%/lib/answer.py %D%/lib/fronts.py %D%/lib/handlers.py %D%/lib/host.py %D%/lib/http.py \
-	%D%/lib/logs.py %D%/lib/paths.py %D%/lib/proc.py %D%/lib/wait.py %D%/lib/wire.py %D%/lib/yaml_text.py %D%/lib/network.py %D%/lib/browser.py %D%/lib/terminal.py \
+	%D%/lib/logs.py %D%/lib/paths.py %D%/lib/proc.py %D%/lib/wait.py %D%/lib/wire.py %D%/lib/yaml_text.py %D%/lib/network.py %D%/lib/browser.py %D%/lib/terminal.py %D%/lib/suite_programs.py \
 	%D%/programs/faulty_worker.py %D%/programs/leaves_stdin.py %D%/programs/worker.c
 EXTRA_DIST += \
 	%D%/conftest.py %D%/pytest.ini %D%/test_at_the_edge.py %D%/test_bodies.py %D%/test_bounds.py %D%/test_bridge.py %D%/test_cli.py \
@@ -15,6 +15,9 @@ EXTRA_DIST += \
 EXTRA_DIST += %D%/test_cluster.py %D%/test_retries.py %D%/test_shortages.py
 EXTRA_DIST += %D%/test_migration.py
 EXTRA_DIST += %D%/test_front_ends.py
-EXTRA_DIST += %D%/test_waiting.py %D%/test_waiting_languages.py %D%/test_waiting_safety.py %D%/test_waiting_installed.py %D%/test_waiting_scripts.py %D%/lib/spares.py %D%/programs/witness/witness.py %D%/programs/witness/process.sh \
+EXTRA_DIST += %D%/test_suites.py %D%/test_suite_programs.py
+EXTRA_DIST += %D%/test_compare.py
+EXTRA_DIST += %D%/test_waiting.py
+EXTRA_DIST += %D%/test_waiting_languages.py %D%/test_waiting_safety.py %D%/test_waiting_installed.py %D%/test_waiting_scripts.py %D%/lib/spares.py %D%/programs/witness/witness.py %D%/programs/witness/process.sh \
 	%D%/programs/witness/witness.c %D%/programs/witness/witness.js %D%/programs/witness/witness.php %D%/programs/witness/witness.pl \
 	%D%/programs/witness/witness.rb %D%/programs/witness/witness.sh

@@ -8,6 +8,8 @@ from lib import wire
 from lib.handlers import COUNT, HELLO, faulty, pattern
 from lib.wait import wait_until
 
+EVERY_PROCESS = True
+
 LINGERS = {"timeout": {"kill": "1s", "response": "0s", "idle": "0s"}}
 
 
@@ -52,8 +54,6 @@ def test_stop_does_not_wait_for_a_server_of_somebody_else(make_host, folder):
 
 LEAVES = """#!/usr/bin/python3
 import os, socket, struct
-
-EVERY_PROCESS = True
 def record(kind, content=b""):
     return struct.pack(">BBHHBB", 1, kind, 1, len(content), 0, 0) + content
 listener = socket.socket(fileno=0)

@@ -6,10 +6,10 @@ import socket
 from lib.handlers import HELLO
 from lib.host import make_folder
 
+EVERY_PROCESS = True
+
 ENDLESS = r"""#!/usr/bin/python3
 import socket, struct, time
-
-EVERY_PROCESS = True
 def record(kind, content=b""):
     return struct.pack(">BBHHBB", 1, kind, 1, len(content), 0, 0) + content
 listener = socket.socket(fileno=0)

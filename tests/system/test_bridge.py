@@ -98,12 +98,16 @@ def test_a_broken_transfer_is_broken_behind_a_bridge(make_host, bridges):
 @pytest.mark.limit(90)
 def test_bridges_start_the_host_if_none_runs_and_only_one(make_host, bridges, fastcgi_program):
     host = make_host({"w": worker(fastcgi_program, workers={"max": 1})}, start=False)
-    paths = [bridges(host, f"b{i}")[0] for i in range(4)]
+    paths, processes = zip(*[bridges(host, f"b{i}") for i in range(4)])
     try:
         answers = in_parallel(8, lambda i: wire.request(paths[i % 4], "/w"))
         assert [getattr(a, "status", a) for a in answers] == [200] * 8
         assert len({pid_of(a) for a in answers}) == 1, "one host, one set of workers"
         assert proc.listener_of(host.socket) in serving(host.folder)
+        wait_until(lambda: not any(proc.zombies(process.pid) for process in processes), 10, "the end of those that lost the race")
+        _stop_hosts(host)
+        wait_until(lambda: not any(proc.zombies(process.pid) for process in processes), 10, "the end of the one that won")
+        assert wire.request(paths[0], "/w").status == 200, "another is started"
     finally:
         _stop_hosts(host)
 

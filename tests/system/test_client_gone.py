@@ -5,15 +5,15 @@ import time
 
 import pytest
 
-from lib import wire
+from lib import proc, wire
 from lib.handlers import COUNT, HELLO, DIGEST, python
 from lib.wait import stays, wait_until
+
+EVERY_PROCESS = True
 
 # Ignores PIPE and goes on for ever: only being ended stops the file from growing.
 FOREVER = python("""
 import signal
-
-EVERY_PROCESS = True
 signal.signal(signal.SIGPIPE, signal.SIG_IGN)
 out.write(b'Content-Type: text/plain\\n\\n')
 while True:
@@ -87,6 +87,21 @@ def test_on_abort_finish_lets_the_process_end_by_itself(make_host):
     (host.scratch / "go").write_text("")
     wait_until((host.scratch / "finished").exists, 10)
     host.wait_log(event="request", handler="h")
+
+
+@pytest.mark.parametrize("script, limits, says", [
+    ("echo > \"$SCRATCH/started\"; exec sleep 300", {"response": "1s", "idle": "60s"}, "timeout.response"),
+    ("printf 'Content-Type: text/plain\\n\\nbegun'; echo > \"$SCRATCH/started\"; exec sleep 300", {"response": "60s", "idle": "1s"}, "timeout.idle"),
+], ids=["before the header", "in the body"])
+def test_a_process_that_may_finish_keeps_its_limits_of_time(make_host, script, limits, says):
+    host = make_host({"h": {"script": script, "on_abort": "finish", "timeout": limits}})
+    with host.connect() as conn:
+        conn.start(wire.variables("/h"))
+        conn.send(wire.record(wire.STDIN))
+        wait_until((host.scratch / "started").exists, 10)
+    assert says in host.wait_log(event="limit")["msg"]
+    host.wait_log(event="request", handler="h")
+    assert not host.children()
 
 
 @pytest.mark.parametrize("how", ["close", "ABORT_REQUEST"])
@@ -173,3 +188,57 @@ def test_hundreds_of_clients_that_leave_leave_nothing(make_host):
         conn.close()
     wait_until(lambda: not host.children(), 20, "the end of every handler")
     assert host.request("/hello").text == "hello\n"
+
+
+@pytest.mark.parametrize("keys", [{}, {"protocol": "stdio"}], ids=["cgi", "stdio"])
+def test_a_client_that_has_half_closed_and_then_leaves_ends_the_process(make_host, keys):
+    host = make_host({"h": {"script": "echo > \"$SCRATCH/begun\"; exec sleep 50", **keys}})
+    with host.connect() as conn:
+        conn.start(wire.variables("/h"))
+        conn.send(wire.record(wire.STDIN))
+        conn.shut()
+        wait_until((host.scratch / "begun").exists, 10)
+        stays(host.children, 0.3, "the process")
+    wait_until(lambda: not host.children(), 5, "the end of the process")
+    assert host.wait_log(event="request")["status"] == 499
+
+
+def test_a_half_closed_client_costs_nothing_while_it_waits(make_host):
+    host = make_host({"h": "while [ ! -e $SCRATCH/go ]; do sleep 0.05; done; " + HELLO})
+    with host.connect() as conn:
+        conn.start(wire.variables("/h"))
+        conn.send(wire.record(wire.STDIN))
+        conn.shut()
+        wait_until(host.children, 10)
+        before = proc.cpu_ticks(host.relay)
+        time.sleep(0.5)         # what it must not use is time
+        assert proc.cpu_ticks(host.relay) - before <= 10
+        (host.scratch / "go").touch()
+        assert conn.answer().text == "hello\n"
+
+
+@pytest.mark.parametrize("script", ["out.write(b'x' * 250000)", "out.write(b'Content-Type: text/plain\\n\\n' + b'x' * 250000)\nout.flush()\nos.kill(os.getpid(), 9)"],
+                         ids=["whole", "broken"])
+def test_a_client_that_never_takes_the_end_of_its_answer_is_given_up(make_host, script):
+    head = "out.write(b'Content-Type: text/plain\\n\\n')\n" if script.startswith("out.write(b'x'") else ""
+    host = make_host({"h": {"script": python(head + script), "timeout": {"idle": "400ms"}}})
+    conn = host.connect()
+    conn.start(wire.variables("/h"), flags=wire.KEEP)
+    conn.send(wire.record(wire.STDIN))
+    host.wait_log(event="request")
+    assert "did not take the end of an answer" in host.wait_log(event="client")["msg"]
+    assert not conn.answer().complete
+
+
+def test_who_takes_it_slowly_gets_all_of_it(make_host):
+    host = make_host({"h": {"script": python("out.write(b'Content-Type: text/plain\\n\\n' + b'x' * 250000)"), "timeout": {"idle": "1s"}}})
+    conn = host.connect()
+    conn.start(wire.variables("/h"), flags=wire.KEEP)
+    conn.send(wire.record(wire.STDIN))
+    host.wait_log(event="request")
+    conn.read()
+    answer = conn.answer()
+    assert answer.end == (0, 0)
+    time.sleep(1.2)             # past the limit: it was for that answer only
+    assert wire.request(host.address, "/h", conn=conn, keep=True).complete
+    assert not host.log(event="client")

@@ -117,6 +117,7 @@ def test_names_that_steer_loaders_and_interpreters_never_pass(make_host):
     assert env["GIT_PROJECT_ROOT"] == "/srv/git", "what an operator sets in the web server passes"
 
 
+@pytest.mark.per_request
 def test_they_never_reach_a_persistent_worker_that_we_start_either(make_host, fastcgi_program):
     from lib.handlers import worker
     host = make_host({"w": worker(fastcgi_program)})

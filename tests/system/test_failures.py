@@ -129,6 +129,7 @@ def test_timeout_idle_holds_while_a_body_comes_in(make_host):
     wait_until(lambda: not host.children(), 5)
 
 
+@pytest.mark.per_request
 def test_timeout_response_of_a_worker_is_504_and_another_takes_over(make_host, front):
     host = make_host({"w": faulty("hangs", timeout={"response": "500ms", "kill": "300ms"})})
     client = front(host)
@@ -139,6 +140,7 @@ def test_timeout_response_of_a_worker_is_504_and_another_takes_over(make_host, f
     assert len(set((host.scratch / "starts").read_text().split())) == 2, "the worker that hung is replaced"
 
 
+@pytest.mark.per_request
 def test_timeout_start_is_504(make_host):
     host = make_host({"w": faulty("never-accepts", timeout={"start": "700ms", "response": "700ms", "kill": "300ms"})})
     answer = host.request("/w")
@@ -198,6 +200,7 @@ def test_less_body_than_content_length_is_a_broken_transfer(make_host, make_fron
 
 @pytest.mark.parametrize("name", BROKEN_FRONTS)
 @pytest.mark.parametrize("fault", ["dies-in-body", "hangs-in-body"])
+@pytest.mark.per_request
 def test_a_worker_that_fails_in_the_body_is_a_broken_transfer(make_host, make_front, name, fault):
     host, client = broken(make_host, make_front, name, faulty(fault, timeout={"idle": "500ms", "kill": "300ms"}))
     entry = reason(host, handler="h")
@@ -245,6 +248,7 @@ def attempts(host):
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS"])
+@pytest.mark.per_request
 def test_a_worker_that_dies_before_its_first_byte_is_tried_once_more(make_host, method):
     host = make_host({"w": faulty("dies-once", workers={"max": 2})})
     answer = host.request("/w", method)
@@ -256,6 +260,7 @@ def test_a_worker_that_dies_before_its_first_byte_is_tried_once_more(make_host, 
     assert all(pid in text for pid in pids), "both pids are in the log"
 
 
+@pytest.mark.per_request
 def test_tried_once_more_and_not_for_ever(make_host):
     host = make_host({"w": faulty("dies-before-answer", workers={"max": 2})})
     assert is_whole(host.request("/w"), 502)
@@ -263,6 +268,7 @@ def test_tried_once_more_and_not_for_ever(make_host):
 
 
 @pytest.mark.parametrize("method, body", [("POST", b"x"), ("POST", b""), ("PUT", b"x"), ("DELETE", None), ("GET", b"with a body")])
+@pytest.mark.per_request
 def test_a_request_that_may_have_begun_is_never_run_twice(make_host, front, method, body):
     host = make_host({"w": faulty("dies-once", workers={"max": 2})})
     answer = front(host).request("/w", method, body)
@@ -272,6 +278,7 @@ def test_a_request_that_may_have_begun_is_never_run_twice(make_host, front, meth
     assert str(entry["signal"]) in ("9", "KILL", "SIGKILL") or "9" in entry["reason"] or "KILL" in entry["reason"]
 
 
+@pytest.mark.per_request
 def test_a_connection_that_fails_before_any_byte_was_taken_is_tried_once_more(make_host):
     """The worker is killed while it is idle: even a POST is not lost."""
     host = make_host({"w": faulty("", workers={"min": 1, "max": 1})})
@@ -285,6 +292,7 @@ def test_a_connection_that_fails_before_any_byte_was_taken_is_tried_once_more(ma
 
 
 @pytest.mark.parametrize("fault", ["end-only", "no-header", "wrong-version", "garbage", "overloaded", "closes-before-answer"])
+@pytest.mark.per_request
 def test_a_worker_that_answers_nonsense_is_502_and_hurts_nobody_else(make_host, front, fault):
     host = make_host({"w": faulty(fault), "hello": HELLO})
     client = front(host)
@@ -297,6 +305,7 @@ def test_a_worker_that_answers_nonsense_is_502_and_hurts_nobody_else(make_host, 
     assert client.get("/w").status == 200
 
 
+@pytest.mark.per_request
 def test_a_worker_that_answers_under_another_id(make_host):
     host = make_host({"w": faulty("wrong-id")})
     answer = host.request("/w")
@@ -306,6 +315,7 @@ def test_a_worker_that_answers_under_another_id(make_host):
 
 # --- a worker that keeps dying at start
 
+@pytest.mark.per_request
 def test_a_worker_that_keeps_dying_at_start(make_host, front):
     host = make_host({"w": faulty("exit-at-start", workers={"min": 1, "max": 4}), "hello": HELLO})
     client = front(host)
@@ -327,6 +337,7 @@ def test_a_worker_that_keeps_dying_at_start(make_host, front):
     assert any("3" in line for line in host.log_lines() if "w" in line)
 
 
+@pytest.mark.per_request
 def test_refusals_while_a_pause_runs_are_immediate(make_host):
     host = make_host({"w": faulty("exit-at-start")})
     wait_until(lambda: host.request("/w").status == 503, 20, "the pause")
@@ -334,6 +345,7 @@ def test_refusals_while_a_pause_runs_are_immediate(make_host):
     assert elapsed and min(elapsed) < 0.5
 
 
+@pytest.mark.per_request
 def test_a_repaired_program_recovers_by_itself(make_host):
     host = make_host({"w": faulty("exit-at-start")})
     wait_until(lambda: host.request("/w").status == 503, 20, "the pause")
@@ -360,6 +372,23 @@ def test_a_child_in_the_background_does_not_hold_the_answer(make_host, front):
     host.wait_log(event="request", handler="h")
     assert proc.is_alive(child), "after an answer that ended by itself such a child lives on"
     os.kill(child, signal.SIGKILL)
+
+
+def test_a_process_that_goes_on_after_its_answer_has_timeout_idle_for_it(make_host, front):
+    """It holds a place; who needs longer leaves a child in the background, or sets timeout.idle."""
+    script = "sleep 300 >/dev/null 2>&1 & printf 'Content-Type: text/plain\\n\\nwhole'; exec >&- 2>&-; [ \"$QUERY_STRING\" ] || exec sleep 301; sleep 0.4; echo > \"$SCRATCH/worked\""
+    host = make_host({"h": {"script": script, "workers": {"max": 1}, "timeout": {"idle": "1500ms"}}})
+    client = front(host)
+    answers = [client.get("/h") for _ in range(2)]
+    assert [(a.status, a.text, a.complete) for a in answers] == [(200, "whole", True)] * 2
+    assert answers[0].elapsed < 1.4, "nobody waits for its end"
+    entry = host.wait_log(event="request", handler="h")
+    assert "timeout.idle" in entry["reason"] and entry["status"] == 200
+    wait_until(lambda: not host.children(), 10, "the end of its group")
+    assert client.get("/h?works").text == "whole"
+    wait_until((host.scratch / "worked").exists, 10, "what it does within its time")
+    for pid in host.children():
+        proc.kill_quietly(pid)
 
 
 def test_what_a_process_wrote_before_its_end_is_never_lost(make_host, front):

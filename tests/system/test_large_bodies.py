@@ -85,6 +85,7 @@ def _blocked_in_write(pid):
 
 @pytest.mark.plain
 @pytest.mark.limit(180)
+@pytest.mark.per_request
 def test_5000_idle_kept_connections_and_4_workers(make_host, fastcgi_program):
     host = make_host({"w": worker(fastcgi_program, workers={"max": 4})})
 

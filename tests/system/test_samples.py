@@ -53,7 +53,8 @@ def test_the_samples_are_good(make_host):
 
 
 @pytest.mark.parametrize("path, name", [("/shell/hello", "shell"), ("/python/hello", "Python"), ("/perl/hello", "Perl"), ("/c/hello", "C"), ("/php/hello", "PHP"),
-                                        ("/c/hello-persistent", "C"), ("/perl/hello-persistent", "Perl")])
+                                        ("/c/hello-persistent", "C"), ("/perl/hello-persistent", "Perl"), ("/shell/hello-parked", "shell"),
+                                        ("/python/hello-zygote", "Python")])
 def test_hello_in_each_language(samples, path, name):
     answers = [samples.request(path + "?x=1") for _ in range(3)]
     pids = set()

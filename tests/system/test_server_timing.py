@@ -43,6 +43,7 @@ def test_stdio(make_host, front):
     assert answer.body == b"early\n" and times(answer)[2] >= 150
 
 
+@pytest.mark.per_request
 def test_workers(make_host, front, fastcgi_program):
     host = make_host({"w": worker(fastcgi_program, server_timing=True)})
     client = front(host)
@@ -51,6 +52,7 @@ def test_workers(make_host, front, fastcgi_program):
         assert None not in (queue, start, handler)
 
 
+@pytest.mark.per_request
 def test_connect(make_host, make_front, fastcgi_program):
     """Somebody else's server; here it is another host."""
     inner = make_host({"w": worker(fastcgi_program)})

@@ -5,9 +5,9 @@ import threading
 
 import pytest
 
-from lib import proc
+from lib import proc, wire
 from lib.handlers import HELLO, worker
-from lib.wait import wait_until
+from lib.wait import stays, wait_until
 from test_persistent_workers import PID, in_parallel, pid_of
 
 
@@ -114,7 +114,6 @@ def test_a_greedy_handler_leaves_what_another_has_reserved(make_host, fastcgi_pr
         "modest": {"script": "printf 'Content-Type: text/plain\\n\\nok'", "workers": {"max": 4, "reserved": 1}},
     }, max_processes=4)
     conns = []
-    from lib import wire
     for _ in range(20):
         conn = host.connect()
         conn.send(wire.begin() + wire.stream(wire.PARAMS, wire.pairs(wire.variables("/greedy"))) + wire.record(wire.STDIN))
@@ -129,12 +128,40 @@ def test_a_greedy_handler_leaves_what_another_has_reserved(make_host, fastcgi_pr
         conn.close()
 
 
+@pytest.mark.parametrize("order", [("greedy", "modest"), ("modest", "greedy")])
+def test_without_a_reservation_a_greedy_handler_does_not_take_all_that_becomes_free(make_host, order):
+    handlers = {"greedy": {"script": "sleep 0.3; " + HELLO, "workers": {"max": 50}, "queue": {"max": 100, "timeout": "60s"}},
+                "modest": {"script": HELLO, "workers": {"max": 4}}}
+    host = make_host({name: handlers[name] for name in order}, max_processes=2)
+    conns = [host.connect(60) for _ in range(30)]
+    for conn in conns:
+        conn.start(wire.variables("/greedy"))
+        conn.send(wire.record(wire.STDIN))
+    wait_until(lambda: status_of(host, "greedy")["waiting"] == 28, 10)
+    assert host.request("/modest").text == "hello\n"
+    assert status_of(host, "greedy")["waiting"] > 10, "it did not have to wait for all of the greedy one's"
+    for conn in conns:
+        conn.close()
+
+
 def test_idle_workers_make_room_for_another_handler(make_host, fastcgi_program):
     host = make_host({"a": worker(fastcgi_program, workers={"min": 0, "max": 4, "idle_timeout": "60s"}), "hello": HELLO}, max_processes=2)
     answers = in_parallel(2, lambda i: host.request("/a?sleep=200"))
     assert [a.status for a in answers] == [200, 200]
     answer = host.request("/hello")
     assert (answer.status, answer.text) == (200, "hello\n")
+
+
+def test_who_wants_more_than_there_is_takes_nothing_from_another_for_ever(make_host, fastcgi_program):
+    """What is to be ready ahead is no reason to end what another has ready."""
+    keys = {"workers": {"min": 2, "max": 2}}
+    host = make_host({name: worker(fastcgi_program, **keys) for name in ("a", "b")}, max_processes=3)
+    wait_until(lambda: len(workers_of(host, fastcgi_program)) == 3, 10)
+    stays(lambda: sum(status_of(host, name)["started"] for name in ("a", "b")) == 3, 0.5, "the three that there are")
+    # Who needs one gets it, and what was taken comes back when there is room for it.
+    for answers in (in_parallel(2, lambda i: host.request(f"/{name}?sleep=100")) for name in "abab"):
+        assert [a.status for a in answers] == [200, 200]
+    assert len(workers_of(host, fastcgi_program)) <= 3
 
 
 def test_limits_reach_the_process(make_host):

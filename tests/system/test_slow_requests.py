@@ -118,6 +118,7 @@ def test_a_client_that_does_not_read(make_host, keys):
     assert len(conn.answer().stdout) >= 4000000
 
 
+@pytest.mark.per_request
 def test_a_worker_that_takes_long(make_host, fastcgi_program):
     host = make_host({"w": worker(fastcgi_program)}, log={"slow": "200ms"})
     answer = host.request("/w?sleep=600")
@@ -127,6 +128,7 @@ def test_a_worker_that_takes_long(make_host, fastcgi_program):
     assert f"pid={entry['pid']} " in answer.text
 
 
+@pytest.mark.per_request
 def test_a_program_that_takes_long_to_start(make_host):
     """A worker that does not accept yet: its request is in line for it."""
     from lib.handlers import faulty

@@ -95,7 +95,7 @@ def test_the_members(make_host, fastcgi_program):
         assert set(handler) == {"name", "protocol", "process", "connect", "retired", "generation", "configured", "processes",
                                 "waiting", "longest_wait_ms", "totals", "started", "restarts", "died", "early_deaths",
                                 "next_try_ms", "latency_ms", "first_byte_ms", "start_ms", "queue_ms", "requests_per_second", "per_second",
-                                "process_list", "cpu_ms", "cpu_per_request_ms", "max_rss_kib", "starts", "ended", "spawn"}
+                                "process_list", "cpu_ms", "cpu_per_request_ms", "max_rss_kib", "spawn", "ended", "starts"}
         assert set(handler["totals"]) == {"requests", *CLASSES, *FAILURES, "retried", "bytes_in", "bytes_out"}
         assert set(handler["latency_ms"]) == set(handler["queue_ms"]) == set(handler["first_byte_ms"]) == spans
         assert handler["started"] == 1 and handler["cpu_ms"] >= 0 and handler["max_rss_kib"] > 0 and not handler["retired"]

@@ -110,6 +110,18 @@ def test_a_second_term_ends_at_once(make_host):
     wait_until(lambda: not host.children(), 5)
 
 
+def test_a_second_term_ends_a_worker_that_is_starting(make_host):
+    host = make_host({"w": {"script": "trap '' TERM; echo > \"$SCRATCH/started\"; while :; do sleep 1; done", "protocol": "fastcgi",
+                            "timeout": {"start": "60s"}}}, defaults={"timeout": {"kill": "60s"}})
+    with hanging(host, "/w"):
+        wait_until((host.scratch / "started").exists, 10)
+        host.signal(signal.SIGTERM)
+        host.wait_log(event="stopping")
+        host.signal(signal.SIGTERM)
+        assert host.process.wait(10) == 0
+    assert not host.children()
+
+
 def test_stop_with_a_handler_that_ignores_term(make_host):
     host = make_host({"h": "trap '' TERM; (trap '' TERM; while :; do sleep 1; done) & while :; do sleep 1; done"},
                      defaults={"timeout": {"kill": "700ms"}})
@@ -119,6 +131,7 @@ def test_stop_with_a_handler_that_ignores_term(make_host):
     assert "KILL" in host.log_text() or "killed" in host.log_text(), "the log says what was killed"
 
 
+@pytest.mark.per_request
 def test_stop_ends_idle_workers(make_host, fastcgi_program):
     host = make_host({"w": worker(fastcgi_program, workers={"min": 3, "max": 3})})
     wait_until(lambda: len([p for p in host.children() if proc.exe(p) == str(fastcgi_program)]) == 3, 10)
@@ -236,3 +249,53 @@ time_t time(time_t *t) { struct timespec s; clock_gettime(CLOCK_REALTIME, &s); i
     entry = host.wait_log(event="request")
     assert all(entry[n] >= 0 for n in entry if n.endswith("_ms") and entry[n] is not None)
     assert 1000 <= entry["total_ms"] < 10_000
+
+
+def stopped(host):
+    """While the relay stands still, the kernel takes connections and bytes for it."""
+    os.kill(host.relay, signal.SIGSTOP)
+    wait_until(lambda: proc.stat(host.relay)[0] == "T", 5)
+
+
+def test_a_request_that_comes_right_after_its_connection_is_answered(make_host):
+    """The connection is older than TERM, its bytes are younger."""
+    host = make_host({"h": HELLO})
+    stopped(host)
+    conn = host.connect()
+    host.signal(signal.SIGTERM)
+    os.kill(host.relay, signal.SIGCONT)
+    host.wait_log(event="stopping")
+    conn.start(wire.variables("/h"))
+    conn.send(wire.record(wire.STDIN))
+    assert conn.answer().text == "hello\n"
+    assert host.process.wait(10) == 0
+
+
+def test_a_connection_without_a_word_does_not_hold_the_host(make_host):
+    host = make_host({"h": HELLO}, defaults={"timeout": {"kill": "60s"}})
+    host.connect()
+    kept = host.connect()
+    assert wire.request(host.address, "/h", conn=kept, keep=True).text == "hello\n"
+    started = time.monotonic()
+    assert host.stop() == 0
+    assert time.monotonic() - started < 10
+    assert kept.at_end()
+
+
+def test_nginx_gets_its_answers_while_the_host_stops(make_host, make_front):
+    """Requests on kept connections, POSTs, which nginx does not repeat: none that was let in is without an answer."""
+    import threading
+    host = make_host({"h": "cat; sleep 0.2; " + HELLO, "hello": HELLO})
+    client = make_front("nginx-kept", host)
+    for _ in range(3):
+        assert client.post("/hello", b"x").status == 200
+    answers = []
+    threads = [threading.Thread(target=lambda: answers.append(client.post("/h", b"x"))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    wait_until(lambda: len(host.children()) >= 4, 10)
+    host.signal(signal.SIGTERM)
+    for thread in threads:
+        thread.join()
+    assert [a.status for a in answers] == [200] * 4
+    assert host.process.wait(10) == 0

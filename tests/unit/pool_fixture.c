@@ -15,7 +15,7 @@
 #include <stdarg.h>
 #include <cmocka.h>
 
-enum { LOOK_MS = 3 };
+enum { LOOK_MS = 3, SLOW_START_MS = 200 };
 
 /* The worker. */
 
@@ -54,6 +54,8 @@ void pool_fixture_worker(int argc, char **argv)
 		signal(SIGTERM, SIG_IGN);
 	if (strcmp(mode, "say") == 0 && write(STDERR_FILENO, "hello\n", 6) != 6)
 		_exit(101);
+	if (strcmp(mode, "slow") == 0)
+		usleep(SLOW_START_MS * 1000);
 	if (strcmp(mode, "deaf") == 0)
 		for (;;)
 			pause();

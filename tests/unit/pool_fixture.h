@@ -21,7 +21,7 @@ struct pool_fixture {
 
 /* First in main(): returns unless this is a worker.  Words: serve, die (with
  * status 3, unless there is a file `repaired` in the folder), stubborn (ignores
- * TERM), say (hello on stderr), deaf (never accepts). */
+ * TERM), say (hello on stderr), slow (accepts after a moment), deaf (never accepts). */
 void pool_fixture_worker(int argc, char **argv);
 
 /* fixture->base.handler may be changed between the two. */

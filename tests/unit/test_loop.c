@@ -407,6 +407,36 @@ static void a_peer_that_leaves_is_a_hangup(void **state)
 	loop_free(&loop);
 }
 
+static void end_look(void *ctx)
+{
+	loop_stop(ctx);
+}
+
+/* Shutting down is not leaving, and is no reason to wake up. */
+static void who_only_waits_hears_of_the_end_of_both_ways(void **state)
+{
+	struct loop *loop = begin();
+	struct timer *look = timer_new(loop, end_look, loop);
+	struct end end;
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+	end_new(&end, loop, fds[0], on_first);
+	shutdown(fds[1], SHUT_WR);
+	watch_set(end.watch, WATCH_GONE);
+	timer_set(look, 20);
+	loop_run(loop);
+	assert_int_equal(end.events, 0);
+	close(fds[1]);
+	loop_run(loop);
+	assert_true(end.events & WATCH_HANGUP);
+	watch_free(&end.watch);
+	timer_free(&look);
+	close(fds[0]);
+	loop_free(&loop);
+}
+
 static void what_cannot_be_watched_is_refused(void **state)
 {
 	struct loop *loop = begin();
@@ -433,6 +463,7 @@ int main(void)
 		cmocka_unit_test(after_watch_free_nothing_runs_any_more),
 		cmocka_unit_test(a_stopped_watch_goes_on_when_it_is_set_again),
 		cmocka_unit_test(a_peer_that_leaves_is_a_hangup),
+		cmocka_unit_test(who_only_waits_hears_of_the_end_of_both_ways),
 		cmocka_unit_test(what_cannot_be_watched_is_refused),
 	};
 

@@ -115,6 +115,67 @@ static void after_max_requests_a_worker_is_replaced(void **state)
 	pool_fixture_end(&fixture);
 }
 
+/* In the time that another takes to start, this one would have had enough. */
+static void where_starting_takes_long_a_replacement_is_started_early(void **state)
+{
+	struct pool_fixture fixture;
+	struct customer customer = { 0 };
+
+	(void)state;
+	pool_fixture_init(&fixture, "slow");
+	fixture.base.handler.workers.max_requests = 60;
+	pool_fixture_begin(&fixture);
+	for (int i = 0; i < 32; i++) {
+		customer_come(&customer, &fixture);
+		customer_wait(&customer);
+		customer_leave(&customer, true);
+	}
+	for (int i = 0; i < 200 && pool_fixture_starts(&fixture) < 2; i++)
+		pool_fixture_turn(&fixture);
+	assert_int_equal(pool_fixture_starts(&fixture), 2);
+	pool_fixture_end(&fixture);
+}
+
+static unsigned stopping(const struct pool_fixture *fixture)
+{
+	struct pool_reading reading;
+
+	pool_read(fixture->pool, &reading);
+	return reading.stopping;
+}
+
+/* Both have had enough, and for both another is ready. */
+static void workers_are_replaced_one_after_another(void **state)
+{
+	struct pool_fixture fixture;
+	struct customer first = { 0 }, second = { 0 };
+	unsigned most = 0;
+
+	(void)state;
+	pool_fixture_init(&fixture, "stubborn");
+	fixture.base.handler.workers.min = 2;
+	fixture.base.handler.workers.max = 2;
+	fixture.base.handler.workers.max_requests = 40;
+	fixture.base.handler.workers.jitter_percent = 50;
+	fixture.base.handler.timeout.kill_ms = 400;
+	pool_fixture_begin(&fixture);
+	for (int i = 0; i < 41; i++) {
+		customer_come(&first, &fixture);
+		customer_come(&second, &fixture);
+		customer_wait(&first);
+		customer_wait(&second);
+		customer_leave(&first, true);
+		customer_leave(&second, true);
+		pool_fixture_turn(&fixture);
+		if (stopping(&fixture) > most)
+			most = stopping(&fixture);
+	}
+	assert_int_equal(most, 1);
+	while (pool_fixture_logged(&fixture, "event=worker_killed") == 0)
+		pool_fixture_turn(&fixture);
+	pool_fixture_end(&fixture);
+}
+
 static void a_worker_that_is_not_good_is_ended(void **state)
 {
 	struct pool_fixture fixture;
@@ -245,6 +306,28 @@ static void a_worker_that_ignores_term_is_killed(void **state)
 	assert_int_equal(customer.result.worker->process.wait_status, SIGKILL);
 	assert_int_equal(pool_fixture_logged(&fixture, "event=worker_killed"), 1);
 	customer_leave(&customer, false);
+	pool_fixture_end(&fixture);
+}
+
+/* What an operator has memory for is max, not max and those that take their time. */
+static void a_worker_that_is_ending_counts_until_it_is_gone(void **state)
+{
+	struct pool_fixture fixture;
+	struct customer first = { 0 }, second = { 0 };
+
+	(void)state;
+	pool_fixture_init(&fixture, "stubborn");
+	fixture.base.handler.workers.max = 1;
+	fixture.base.handler.timeout.kill_ms = 100;
+	pool_fixture_begin(&fixture);
+	customer_come(&first, &fixture);
+	customer_wait(&first);
+	customer_leave(&first, false);
+	customer_come(&second, &fixture);
+	assert_int_equal(customer_wait(&second), POOL_READY);
+	assert_int_equal(pool_fixture_logged(&fixture, "event=worker_killed"), 1);
+	assert_false(is_running(first.pid));
+	customer_leave(&second, true);
 	pool_fixture_end(&fixture);
 }
 
@@ -605,12 +688,15 @@ int main(int argc, char **argv)
 		cmocka_unit_test(everybody_gets_a_worker_up_to_the_limit_and_then_in_order),
 		cmocka_unit_test(min_workers_are_there_before_anybody_comes),
 		cmocka_unit_test(after_max_requests_a_worker_is_replaced),
+		cmocka_unit_test(where_starting_takes_long_a_replacement_is_started_early),
+		cmocka_unit_test(workers_are_replaced_one_after_another),
 		cmocka_unit_test(a_worker_that_is_not_good_is_ended),
 		cmocka_unit_test(idle_workers_end_but_for_the_least_number),
 		cmocka_unit_test(whoever_has_a_worker_that_ends_is_told_and_hands_it_back),
 		cmocka_unit_test(a_borrowed_worker_is_stopped_and_stays_borrowed),
 		cmocka_unit_test(a_stopped_worker_that_was_handed_back_goes_by_itself),
 		cmocka_unit_test(a_worker_that_ignores_term_is_killed),
+		cmocka_unit_test(a_worker_that_is_ending_counts_until_it_is_gone),
 		cmocka_unit_test(places_are_given_up_to_the_limit_and_then_in_order),
 		cmocka_unit_test(who_comes_when_the_line_is_full_is_refused),
 		cmocka_unit_test(who_waits_too_long_is_refused),

@@ -211,8 +211,46 @@ def _learn(control, before):
         del sys.modules["atexit"]       # a new module knows the same functions
 
 
+def _end_quickly():
+    """Python takes all modules apart at its end, which costs a child more than its request: every page of them would
+    become its own.  Those that the zygote has loaded are kept as they are.  Returns what ends all others as usual."""
+    import gc
+    # It refers to itself, and the collector does not look at what is frozen: it stays whatever happens.
+    kept = dict(sys.modules)
+    kept[""] = kept
+    del kept["__main__"]
+    gc.collect()
+    gc.freeze()
+
+    def forget():
+        for name, module in kept.items():
+            if sys.modules.get(name) is module and name not in ("sys", "builtins"):
+                del sys.modules[name]
+    return forget
+
+
+def _renew_main():
+    """What the script puts into __main__ is ended as usual, so that must not be frozen."""
+    old = sys.modules["__main__"]
+    new = type(old)("__main__")
+    new.__dict__.clear()
+    new.__dict__.update((name, {} if name == "__annotations__" else value) for name, value in old.__dict__.items())
+    sys.modules["__main__"] = new
+
+
 def _become_zygote(files):
     """Returns in the children only: the preloaded library has its own fork()."""
+    import atexit
+    forget = _end_quickly()
+    _fork(files)
+    _renew_main()
+    if files:
+        atexit.register(forget)
+    for name in ("atexit", "gc"):
+        sys.modules.pop(name, None)
+
+
+def _fork(files):
     posix.putenv(b"FCGI_HOST_FORK", os.fsencode("\n".join(files)))
     posix.fork()
     posix.unsetenv(b"FCGI_HOST_FORK")

@@ -1,7 +1,10 @@
 """A raw FastCGI client: writes records byte by byte, reads answers record by record."""
+import array
+import fcntl
 import select
 import socket
 import struct
+import termios
 import time
 from urllib.parse import unquote_to_bytes
 
@@ -115,6 +118,12 @@ class Conn:
 
     def send(self, *parts):
         self.socket.sendall(b"".join(parts))
+
+    def is_read(self):
+        """Whether the other end has read all that was sent.  For unix sockets."""
+        unread = array.array("i", [0])
+        fcntl.ioctl(self.socket, termios.TIOCOUTQ, unread)
+        return unread[0] == 0
 
     def send_quietly(self, *parts):
         """Where the other end may be gone already."""
