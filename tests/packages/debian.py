@@ -92,7 +92,8 @@ def copy_image(image, root):
         shutil.rmtree(root, ignore_errors=True)         # on another file system
         subprocess.run(["cp", "-a", str(image), str(root)], check=True)
         return root
-    for name in ("etc", "home", "root", "srv", "var/lib", "var/log"):
+    (root / "var/cache/apt/archives/lock").unlink(missing_ok=True)
+    for name in ("etc", "home", "root", "srv", "var/cache/debconf", "var/cache/ldconfig", "var/lib", "var/log"):
         shutil.rmtree(root / name)
         subprocess.run(["cp", "-a", str(image / name), str(root / name)], check=True)
     return root
