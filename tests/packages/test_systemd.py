@@ -51,6 +51,11 @@ def test_the_package_starts_socket_and_service_and_they_are_sound(booted, packag
     wait_until(lambda: main_pid(booted) not in (0, pid), 20, "the restart")
     assert "Hello from shell" in booted.run("fcgi-host call /hello")
 
+    # Without the socket it listens as its configuration says.
+    booted.run(f"systemctl disable --now {SOCKET} 2>&1 && systemctl restart {SERVICE}")
+    assert booted.show(SOCKET, "ActiveState") == "inactive"
+    assert "Hello from shell" in booted.run("fcgi-host call /hello")
+
 
 def test_a_handler_gets_back_what_the_unit_takes_as_the_document_says(booted, packages):
     document = (REPO / "doc/packaging.md").read_text()

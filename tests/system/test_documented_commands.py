@@ -30,6 +30,11 @@ FILES = {"README.md": {"sh"}, "from-fcgiwrap.md": {"sh"}, "from-spawn-fcgi.md": 
 CONFIGURATIONS = {"yaml", "nginx", "apache"}
 
 
+# tests/packages builds both kinds of packages like this.
+PACKAGING = ["apt-get install build-essential", "apt-get build-dep .", "dpkg-buildpackage -us -uc -b",
+             "make dist", "mkdir -p ~/rpmbuild/SOURCES", "cp fcgi-host-*.tar.xz ~/rpmbuild/SOURCES", "rpmbuild -bb ../../packaging/fcgi-host.spec"]
+
+
 def contributing_build():
     return command_lines(CONTRIBUTING.partition("## Build\n")[2].partition("\n## ")[0])
 
@@ -58,7 +63,11 @@ def manual_commands(page):
 def run_elsewhere(page):
     """The command lines of a page that a test runs one after the other, all that there are in its part of it."""
     if page.name == "README.md":
-        return command_lines(section("A first route of your own"))      # test_the_first_own_route_step_by_step
+        # tests/packages, test_readme_s_first_route_works_from_the_package; test_the_first_own_route_step_by_step
+        return [*PACKAGING[:3], "apt-get install ../fcgi-host_*.deb ../fcgi-host-handlers_*.deb",
+                *command_lines(section("A first route of your own"))]
+    if page.name == "packaging.md":
+        return PACKAGING
     if page.stem in test_migration.PAGES:
         return [line for title in ("Before", "After") for line in command_lines(test_migration.part(page.stem, title))]
     return []
@@ -105,6 +114,9 @@ def test_no_command_in_a_sentence_is_left_out(make_host, page):
         "./quickstart", "./check",      # above
         # The suite is run by test_suites.py, test_a_shipped_suite_comes_to_its_end; what quickstart does before it, by no test.
         "./quickstart --suite json-greeting",
+        "make install", "make dist", "make distcheck",     # tests/packages; the last by ./check
+        "systemctl edit fcgi-host.service", "systemctl reload", "systemctl disable --now fcgi-host.socket",    # tests/packages, test_systemd.py
+        "systemctl restart fcgi-host.service",
         "make distclean",               # test_the_build_and_the_tests_of_contributing
         "doc/update-keys build/dev",    # the same
         "curl http://localhost/app/date",   # test_the_first_own_route_step_by_step
@@ -236,12 +248,12 @@ def test_the_build_and_the_tests_of_contributing(folder):
     run("doc/update-keys build/dev", source)
     assert (source / "doc" / "fcgi-host.yaml.5").read_text() == before, "the page has every key as the table has it"
     table = contributing_table()
-    assert len(table) == 6 and all(f"`{command}`" in CONTRIBUTING for command, _ in table if " " not in command)
+    assert len(table) == 7 and all(f"`{command}`" in CONTRIBUTING for command, _ in table if " " not in command)
     for command, _ in table:
         if command == "make check":
             assert "# FAIL:  0" in run(command, source / "build" / "dev")
-        elif "-m soak" in command:      # they take their full time
-            assert re.search(r"[1-9]\d*/\d+ tests collected", run(f"{command} --collect-only", source))
+        elif "-m soak" in command or "tests/packages" in command:       # they take their full time
+            assert re.search(r"[1-9]\d*(/\d+)? tests collected", run(f"{command} --collect-only", source))
         elif command != "./check":
             assert "pytest tests/system" in command
             assert re.search(r"\b1 passed", run(f"{command} -p no:cacheprovider -k test_check_says_fine", source))
