@@ -189,6 +189,18 @@ def test_more_requests_than_wait_get_their_processes_all_the_same(make_host, way
 
 
 @each_way
+def test_after_a_rush_no_more_wait_than_the_file_says(make_host, way):
+    host = make_host({"h": {"script": PID, "process": way, "workers": {"spare": 2, "max": 4}}})
+    wait_ready(host, "h", 2)
+    threads = [threading.Thread(target=lambda: [host.request("/h") for _ in range(10)]) for _ in range(12)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    wait_until(lambda: len(waiting(host, "h")) == 2 == len(host.children(waiting=True)) - len(zygotes(host, "h")), 10, "two that wait")
+
+
+@each_way
 def test_one_that_is_killed_while_it_waits_costs_no_request(make_host, way):
     host = make_host({"h": {"script": PID, "process": way}})
     for _ in range(5):
