@@ -456,6 +456,7 @@ static void read_spares(const struct pool *pool, struct pool_reading *out)
 	out->idle = reading.ready;
 	out->starting = reading.starting;
 	out->stopping = reading.ending;
+	out->zygotes = reading.zygotes;
 	out->early_deaths = reading.failures;
 	out->next_try_ns = reading.next_try_ns;
 	out->ended = (struct pool_ended){ reading.ended_count, reading.died_count, reading.cpu_us, reading.max_rss_kib };

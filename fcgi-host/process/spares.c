@@ -472,13 +472,29 @@ void spares_free(struct spares **spares_ptr)
 
 /* What they are doing. */
 
+static unsigned count_zygotes(const struct spares *spares)
+{
+	unsigned n = 0;
+
+	for (const struct zygote *zygote = spares->zygotes; zygote != NULL; zygote = zygote->next)
+		n += zygote->state != ZYGOTE_GONE;
+	return n;
+}
+
+static void tell_of(spares_fn *on_spare, void *ctx, const struct process *process, enum spare_state state, bool is_zygote, uint64_t asked_ns)
+{
+	struct spare_reading reading = { .process = process, .state = state, .is_zygote = is_zygote, .asked_ns = asked_ns };
+
+	on_spare(ctx, &reading);
+}
+
 void spares_read(const struct spares *spares, struct spares_reading *out)
 {
 	uint64_t now = clock_monotonic_ns();
 
 	*out = (struct spares_reading){
 		.ready = count(spares, SPARE_READY), .starting = count(spares, SPARE_STARTING), .ending = count(spares, SPARE_ENDING),
-		.failures = spares->failures, .next_try_ns = spares->pause_until_ns > now ? spares->pause_until_ns - now : 0,
+		.zygotes = count_zygotes(spares), .failures = spares->failures, .next_try_ns = spares->pause_until_ns > now ? spares->pause_until_ns - now : 0,
 		.ended_count = spares->ended_count, .died_count = spares->died_count,
 		.cpu_us = spares->cpu_us, .max_rss_kib = spares->max_rss_kib };
 }
@@ -486,9 +502,9 @@ void spares_read(const struct spares *spares, struct spares_reading *out)
 void spares_each(const struct spares *spares, spares_fn *on_spare, void *ctx)
 {
 	for (const struct zygote *zygote = spares->zygotes; zygote != NULL; zygote = zygote->next)
-		if (zygote->state == ZYGOTE_READY)
-			on_spare(ctx, &zygote->process, SPARE_TAKEN);
+		if (zygote->state != ZYGOTE_GONE)
+			tell_of(on_spare, ctx, &zygote->process, SPARE_READY, true, zygote->asked_ns);
 	for (const struct spare *spare = spares->first; spare != NULL; spare = spare->next)
 		if (spare->state != SPARE_GONE)
-			on_spare(ctx, &spare->process, spare->state);
+			tell_of(on_spare, ctx, &spare->process, spare->state, false, spare->asked_ns);
 }

@@ -42,14 +42,15 @@ bool spares_is_empty(const struct spares *spares);
 
 struct spares_reading {
 	unsigned ready, starting, ending;       /* zygotes are not among them */
+	unsigned zygotes;
 	unsigned failures;              /* in a row */
 	uint64_t next_try_ns;           /* until then nothing is started; 0: no pause */
 	/* That never had a request, and zygotes. */
 	uint64_t ended_count, died_count /* without being told to */, cpu_us, max_rss_kib;
 };
 void spares_read(const struct spares *spares, struct spares_reading *out);
-/* Those that have not gone; the zygote, as one that is taken, comes first. */
-typedef void spares_fn(void *ctx, const struct process *process, enum spare_state state);
+/* Those that have not gone; zygotes come first. */
+typedef void spares_fn(void *ctx, const struct spare_reading *spare);
 void spares_each(const struct spares *spares, spares_fn *on_spare, void *ctx);
 
 #endif
