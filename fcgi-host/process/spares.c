@@ -309,6 +309,13 @@ void spares_tend(struct spares *spares, unsigned waiting)
 
 /* Handing out. */
 
+static bool tells_modules(const struct spares *spares)
+{
+	enum runtime_hook hook = spares->stamp.found.hook;
+
+	return config_learns_preload(spares->handler) && hook != HOOK_PROGRAM && hook != HOOK_PHP;
+}
+
 struct spare *spares_take(struct spares *spares)
 {
 	struct spare *spare = spares->first;
@@ -323,6 +330,9 @@ struct spare *spares_take(struct spares *spares)
 	}
 	drop(spares, spare);
 	spare->state = SPARE_TAKEN;
+	/* That it takes its request is nothing to wake up for. */
+	if (!tells_modules(spares))
+		shim_link_pause(&spare->link);
 	if (spares->owed++ == 0)
 		timer_set(spares->refill_timer, REFILL_LATEST_MS);
 	return spare;
