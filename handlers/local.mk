@@ -49,7 +49,8 @@ CPP_HELLO_WORLD = %D%/cpp/hello-world.cc
 		`$(PKG_CONFIG) --cflags --libs cpp-httplib` -lfcgi++ $(FCGI_LIBS) -lpthread
 
 # Go finds our packages through a link in the build, and the libraries where
-# Debian has them; it downloads nothing and writes nowhere else.
+# Debian has them; it downloads nothing and writes nowhere else.  Linked by the C
+# linker they start by way of the C library, as what is to be parked must.
 GO_FILES = %D%/go/go.mod %D%/go/serve/serve.go %D%/go/hello-world/main.go %D%/go/hello-world-echo/main.go \
 	%D%/go/greet/main.go %D%/go/greet-function/main.go %D%/go/user/main.go
 GO_BUILT = %D%/go/bin/hello-world %D%/go/bin/hello-world-echo %D%/go/bin/greet %D%/go/bin/greet-function %D%/go/bin/user
@@ -59,7 +60,7 @@ $(GO_WORK)/src/handlers:
 $(GO_BUILT): $(GO_FILES) | $(GO_WORK)/src/handlers
 	$(AM_V_GEN)work='$(abs_top_builddir)/$(GO_WORK)' && cd / && \
 	GO111MODULE=off GOTOOLCHAIN=local GOFLAGS= GOCACHE="$$work/cache" GOPATH="$$work:/usr/share/gocode" \
-	go build -o '$(abs_top_builddir)/$@' handlers/$(@F)
+	go build -ldflags=-linkmode=external -o '$(abs_top_builddir)/$@' handlers/$(@F)
 
 suite-json-greeting: %D%/go/bin/greet %D%/go/bin/greet-function
 suite-hello-web: %D%/c/hello-world %D%/go/bin/hello-world %D%/go/bin/hello-world-echo

@@ -65,15 +65,11 @@ uint64_t members_failed(struct json_object *totals)
 	return failed;
 }
 
-const char *member_span(struct json_object *of, const char *name, char out[MEMBER_TEXT_BYTES])
+const char *members_span(double ms, char out[MEMBER_TEXT_BYTES])
 {
-	struct json_object *value = member(of, name);
-	double ms = json_object_get_double(value);
 	unsigned long long s = (unsigned long long)(ms / 1000);
 
-	if (value == NULL)
-		snprintf(out, MEMBER_TEXT_BYTES, "-");
-	else if (ms < 1000)
+	if (ms < 1000)
 		snprintf(out, MEMBER_TEXT_BYTES, ms < 10 ? "%.2fms" : "%.0fms", ms);
 	else if (s < 60)
 		snprintf(out, MEMBER_TEXT_BYTES, "%.1fs", ms / 1000);
@@ -83,6 +79,16 @@ const char *member_span(struct json_object *of, const char *name, char out[MEMBE
 		snprintf(out, MEMBER_TEXT_BYTES, "%lluh%02llum", s / 3600, s / 60 % 60);
 	else
 		snprintf(out, MEMBER_TEXT_BYTES, "%llud%02lluh", s / 86400, s / 3600 % 24);
+	return out;
+}
+
+const char *member_span(struct json_object *of, const char *name, char out[MEMBER_TEXT_BYTES])
+{
+	struct json_object *value = member(of, name);
+
+	if (value != NULL)
+		return members_span(json_object_get_double(value), out);
+	snprintf(out, MEMBER_TEXT_BYTES, "-");
 	return out;
 }
 

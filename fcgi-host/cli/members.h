@@ -27,6 +27,7 @@ size_t members_count(struct json_object *array);
 
 /* "0.42ms", "12.3s", "5m07s", "3h20m", "4d02h".  Returns `out`. */
 const char *member_span(struct json_object *of, const char *name, char out[MEMBER_TEXT_BYTES]);
+const char *members_span(double ms, char out[MEMBER_TEXT_BYTES]);
 /* "1.5MiB", of a member in KiB. */
 const char *member_memory(struct json_object *of, const char *name, char out[MEMBER_TEXT_BYTES]);
 

@@ -2,6 +2,7 @@
 
 #include "cli/members.h"
 
+#include <ctype.h>
 #include <curses.h>
 #include <inttypes.h>
 #include <langinfo.h>
@@ -63,9 +64,25 @@ static double busy(struct json_object *handler)
 	return member_double(member(handler, "processes"), "busy");
 }
 
+static double idle(struct json_object *handler)
+{
+	return member_double(member(handler, "processes"), "idle");
+}
+
+static void put_idle(struct json_object *handler, struct cell *out)
+{
+	put_member(member(handler, "processes"), "idle", out);
+}
+
+/* "3+1": a zygote is none of the others. */
 static void put_total(struct json_object *handler, struct cell *out)
 {
 	put_member(member(handler, "processes"), "total", out);
+	if (member_number(handler, "zygotes") > 0) {
+		size_t len = strlen(out->text);
+
+		snprintf(out->text + len, sizeof(out->text) - len, "+%s", member_text(handler, "zygotes"));
+	}
 }
 
 static double total(struct json_object *handler)
@@ -160,6 +177,42 @@ static double cpu(struct json_object *handler)
 	return member_double(handler, "cpu_per_request_ms");
 }
 
+/* Processes that waited for their request. */
+
+static double cold(struct json_object *handler)
+{
+	return member_double(member(handler, "starts"), "cold");
+}
+
+static double ahead(struct json_object *handler)
+{
+	return member_double(member(handler, "starts"), "parked") + member_double(member(handler, "starts"), "forked");
+}
+
+static void put_cold(struct json_object *handler, struct cell *out)
+{
+	put_member(member(handler, "starts"), "cold", out);
+}
+
+static void put_ahead(struct json_object *handler, struct cell *out)
+{
+	snprintf(out->text, sizeof(out->text), "%.0f", ahead(handler));
+}
+
+static double cpu_before(struct json_object *handler)
+{
+	struct json_object *ended = member(handler, "ended");
+
+	return member_number(ended, "waited") > 0 ? member_double(ended, "start_cpu_ms") / member_double(ended, "waited") : -1;
+}
+
+static void put_cpu_before(struct json_object *handler, struct cell *out)
+{
+	char text[MEMBER_TEXT_BYTES];
+
+	snprintf(out->text, sizeof(out->text), "%s", cpu_before(handler) < 0 ? "-" : members_span(cpu_before(handler), text));
+}
+
 static uint64_t second(struct json_object *counts, size_t back)
 {
 	return (uint64_t)json_object_get_int64(json_object_array_get_idx(counts, members_count(counts) - back));
@@ -188,6 +241,7 @@ static const struct column columns[] = {
 	{ "HANDLER", -NAME_MIN_WIDTH, put_name, NULL },
 	{ "PROCESS", -11, put_process, NULL },
 	{ "BUSY", 5, put_busy, busy },
+	{ "IDLE", 5, put_idle, idle },
 	{ "ALL", 5, put_total, total },
 	{ "MAX", 5, put_max, max },
 	{ "WAIT", 5, put_waiting, waiting },
@@ -197,9 +251,12 @@ static const struct column columns[] = {
 	{ "P95", 8, put_total_p95, total_p95 },
 	{ "P99", 8, put_total_p99, total_p99 },
 	{ "CPU/REQ", 8, put_cpu, cpu },
+	{ "STARTCPU", 8, put_cpu_before, cpu_before },
 	{ "QUEUE95", 8, put_queue_p95, queue_p95 },
 	{ "START95", 8, put_start_p95, start_p95 },
 	{ "FIRST95", 8, put_first_p95, first_p95 },
+	{ "COLD", 8, put_cold, cold },
+	{ "AHEAD", 8, put_ahead, ahead },
 	{ "REQUESTS", 10, put_requests, requests },
 	{ "LAST SECONDS", -SECONDS_SHOWN, put_bars, NULL },
 };
@@ -276,6 +333,14 @@ static void draw_text(int y, int x, const char *text)
 		mvaddnstr(y, x, text, COLS - x);
 }
 
+/* A line end in a path would go on in the next row, over what stands there. */
+static void flatten(char *text)
+{
+	for (; *text != '\0'; text++)
+		if (iscntrl((unsigned char)*text) && (unsigned char)*text < 0x80)
+			*text = '?';
+}
+
 static void draw_host(const struct screen *screen)
 {
 	struct json_object *host = screen->host;
@@ -287,7 +352,7 @@ static void draw_host(const struct screen *screen)
 	attron(A_BOLD);
 	draw_text(0, 0, line);
 	attroff(A_BOLD);
-	snprintf(line, sizeof(line), "%s connections  %s%s%s processes  %s reloads  %s requests without a route  %s log lines dropped",
+	snprintf(line, sizeof(line), "%s connections  %s%s%s processes  %s reloads  %s unrouted  %s log lines dropped",
 		member_text(host, "connections"), member_text(host, "processes"), limit != NULL ? " of " : "", limit != NULL ? limit : "",
 		member_text(host, "reloads"), member_text(member(host, "unrouted"), "requests"), member_text(host, "log_lines_dropped"));
 	draw_text(1, 0, line);
@@ -296,6 +361,17 @@ static void draw_host(const struct screen *screen)
 	attr_on(look_of(ALARM), NULL);
 	draw_text(2, 0, screen->trouble);
 	attr_off(look_of(ALARM), NULL);
+}
+
+static void draw_cell(int y, int x, int width, const struct column *column, const struct cell *cell)
+{
+	if (column->width >= 0)
+		mvprintw(y, x, "%*s", width, cell->text);
+	else
+		/* The bars have more bytes than columns. */
+		mvaddnstr(y, x, cell->text, column->text == put_bars ? CELL_BYTES : width);
+	if (column->text == put_name && strlen(cell->text) > (size_t)width)
+		mvaddch(y, x + width - 1, '~');
 }
 
 static void draw_row(const struct screen *screen, int y, struct json_object *handler)
@@ -317,11 +393,7 @@ static void draw_row(const struct screen *screen, int y, struct json_object *han
 			column->text(handler, &cell);
 		look = handler == NULL ? (is_sorted ? A_REVERSE | A_BOLD : A_REVERSE) : look_of(cell.look);
 		attr_on(look, NULL);
-		if (column->width < 0)
-			/* The bars have more bytes than columns. */
-			mvaddnstr(y, x, cell.text, column->text == put_bars ? CELL_BYTES : width);
-		else
-			mvprintw(y, x, "%*s", width, cell.text);
+		draw_cell(y, x, width, column, &cell);
 		attr_off(look, NULL);
 		if (handler == NULL && is_sorted)
 			mvaddch(y, x + (column->width < 0 ? (int)strlen(column->title) : width - (int)strlen(column->title) - 1),
@@ -348,12 +420,25 @@ static int draw_failures(const struct screen *screen)
 	for (int i = 0; i < lines; i++) {
 		struct json_object *failed_request = json_object_array_get_idx(failures, (size_t)i);
 
-		snprintf(line, sizeof(line), "%.8s %-14s %3s %-12s %8s %s %s %s", member_text(failed_request, "time") + 11, member_text(failed_request, "kind"),
+		snprintf(line, sizeof(line), "%.8s %-14s %3s %-12.12s %8s %s %s %s", member_text(failed_request, "time") + 11, member_text(failed_request, "kind"),
 			member_text(failed_request, "status"), member_text(failed_request, "handler"), member_span(failed_request, "total_ms", took),
 			member_text(failed_request, "id"), member_text(failed_request, "path"), member_text(failed_request, "reason"));
+		flatten(line);
 		draw_text(y + i, 0, line);
 	}
 	return y - 1;
+}
+
+/* A long name may have what is left beside the other columns, or a quarter. */
+static int name_room(void)
+{
+	int others = 0;
+
+	for (size_t i = 1; i < COLUMNS; i++)
+		others += abs(columns[i].width) + 1;
+	if (COLS - others > COLS / 4)
+		return COLS - others;
+	return COLS / 4 > NAME_MIN_WIDTH ? COLS / 4 : NAME_MIN_WIDTH;
 }
 
 static int name_width(struct json_object **rows, size_t count)
@@ -365,7 +450,7 @@ static int name_width(struct json_object **rows, size_t count)
 
 		width = len > width ? len : width;
 	}
-	return (int)width < COLS / 2 ? (int)width : COLS / 2;
+	return (int)width < name_room() ? (int)width : name_room();
 }
 
 void screen_draw(struct screen *screen)

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "process/look.h"
+#include "process/priority.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -282,8 +283,7 @@ void brood_set_ready(struct child *child)
 	if (look_at(child->pid, &look) == 0)
 		child->start_usage = (struct process_usage){
 			.cpu_us = look.cpu_us, .minor_faults = look.minor_faults, .major_faults = look.major_faults };
-	if (geteuid() == 0)             /* see spawn_child.c; the whole group, so that it counts for every thread */
-		setpriority(PRIO_PGRP, (id_t)child->pid, 0);
+	priority_raise(child->pid);
 }
 
 /* As handlers/shims/README.md has it: length, type, then the variables. */

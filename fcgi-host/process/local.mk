@@ -6,7 +6,7 @@ fcgi_host_libfcgihost_a_SOURCES += \
 	%D%/edition.c %D%/edition.h \
 	%D%/exiting.c %D%/exiting.h \
 	%D%/hook.c %D%/hook_folder.c %D%/hook.h \
-	%D%/look.c %D%/look.h \
+	%D%/look.c %D%/look.h %D%/priority.c %D%/priority.h \
 	%D%/modules.c %D%/modules.h \
 	%D%/pool.c %D%/pool.h %D%/pool_private.h \
 	%D%/pool_recycle.c \

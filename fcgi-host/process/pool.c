@@ -215,7 +215,7 @@ static void give_places(struct pool *pool)
 	while (pool->first != NULL && free_places(pool) > 0 && give_next_place(pool))
 		;
 	if (pool->spares != NULL)
-		spares_tend(pool->spares);
+		spares_tend(pool->spares, pool->waiting);
 }
 
 static void serve_line(void *ctx)
@@ -456,6 +456,7 @@ static void read_spares(const struct pool *pool, struct pool_reading *out)
 	out->idle = reading.ready;
 	out->starting = reading.starting;
 	out->stopping = reading.ending;
+	out->zygotes = reading.zygotes;
 	out->early_deaths = reading.failures;
 	out->next_try_ns = reading.next_try_ns;
 	out->ended = (struct pool_ended){ reading.ended_count, reading.died_count, reading.cpu_us, reading.max_rss_kib };

@@ -122,6 +122,7 @@ struct pool_reading {
 	bool has_workers;
 	bool is_retired;                /* or closed: takes no new requests */
 	unsigned idle, busy, starting, stopping;
+	unsigned zygotes;               /* not among them */
 	unsigned waiting;
 	uint64_t longest_wait_ns;
 	unsigned early_deaths;          /* in a row */
@@ -134,7 +135,7 @@ void pool_read(const struct pool *pool, struct pool_reading *out);
 typedef void pool_worker_fn(void *ctx, const struct worker *worker);
 void pool_each_worker(const struct pool *pool, pool_worker_fn *on_worker, void *ctx);
 /* Without workers: those that wait, or are about to. */
-typedef void pool_spare_fn(void *ctx, const struct process *process, enum spare_state state);
+typedef void pool_spare_fn(void *ctx, const struct spare_reading *spare);
 void pool_each_spare(const struct pool *pool, pool_spare_fn *on_spare, void *ctx);
 
 #endif

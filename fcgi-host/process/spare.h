@@ -29,6 +29,14 @@ enum spare_state {
 
 enum { SPARE_IN, SPARE_OUT, SPARE_ERR };
 
+/* What one is doing, for `status`. */
+struct spare_reading {
+	const struct process *process;
+	enum spare_state state;         /* of a zygote: READY, whatever it does */
+	bool is_zygote;
+	uint64_t asked_ns;
+};
+
 struct spare {
 	enum spare_state state;         /* set by spare.c until it is taken, and by spare_end() */
 	const struct handler_config *handler;

@@ -203,6 +203,19 @@ static void end_due(struct spares *spares)
 			end_spare(spare);
 }
 
+/* Forked for requests that then got another process. */
+static void end_surplus(struct spares *spares)
+{
+	unsigned fresh = count_fresh(spares, SPARE_READY);
+
+	for (struct spare *spare = spares->first; spare != NULL && fresh > spares->handler->workers.spare; spare = spare->next) {
+		if (spare->state != SPARE_READY || spare->is_due)
+			continue;
+		end_spare(spare);
+		fresh--;
+	}
+}
+
 static void on_change(struct spare *spare)
 {
 	struct spares *spares = spare->set;
@@ -272,7 +285,7 @@ static void refresh_stamp(struct spares *spares)
 	spares->stamped_ns = clock_monotonic_ns();
 }
 
-void spares_tend(struct spares *spares)
+void spares_tend(struct spares *spares, unsigned waiting)
 {
 	unsigned want = spares->handler->workers.spare;
 	unsigned have;
@@ -281,6 +294,8 @@ void spares_tend(struct spares *spares)
 	spares_sweep_zygotes(spares);
 	on_age_time(spares, clock_monotonic_ns());
 	end_due(spares);
+	if (waiting == 0)
+		end_surplus(spares);
 	if (!spares_may_start(spares))
 		return;
 	have = count_fresh(spares, SPARE_READY) + count_fresh(spares, SPARE_STARTING) + spares->owed;
@@ -293,6 +308,13 @@ void spares_tend(struct spares *spares)
 }
 
 /* Handing out. */
+
+static bool tells_modules(const struct spares *spares)
+{
+	enum runtime_hook hook = spares->stamp.found.hook;
+
+	return config_learns_preload(spares->handler) && hook != HOOK_PROGRAM && hook != HOOK_PHP;
+}
 
 struct spare *spares_take(struct spares *spares)
 {
@@ -308,6 +330,9 @@ struct spare *spares_take(struct spares *spares)
 	}
 	drop(spares, spare);
 	spare->state = SPARE_TAKEN;
+	/* That it takes its request is nothing to wake up for. */
+	if (!tells_modules(spares))
+		shim_link_pause(&spare->link);
 	if (spares->owed++ == 0)
 		timer_set(spares->refill_timer, REFILL_LATEST_MS);
 	return spare;
@@ -457,13 +482,29 @@ void spares_free(struct spares **spares_ptr)
 
 /* What they are doing. */
 
+static unsigned count_zygotes(const struct spares *spares)
+{
+	unsigned n = 0;
+
+	for (const struct zygote *zygote = spares->zygotes; zygote != NULL; zygote = zygote->next)
+		n += zygote->state != ZYGOTE_GONE;
+	return n;
+}
+
+static void tell_of(spares_fn *on_spare, void *ctx, const struct process *process, enum spare_state state, bool is_zygote, uint64_t asked_ns)
+{
+	struct spare_reading reading = { .process = process, .state = state, .is_zygote = is_zygote, .asked_ns = asked_ns };
+
+	on_spare(ctx, &reading);
+}
+
 void spares_read(const struct spares *spares, struct spares_reading *out)
 {
 	uint64_t now = clock_monotonic_ns();
 
 	*out = (struct spares_reading){
 		.ready = count(spares, SPARE_READY), .starting = count(spares, SPARE_STARTING), .ending = count(spares, SPARE_ENDING),
-		.failures = spares->failures, .next_try_ns = spares->pause_until_ns > now ? spares->pause_until_ns - now : 0,
+		.zygotes = count_zygotes(spares), .failures = spares->failures, .next_try_ns = spares->pause_until_ns > now ? spares->pause_until_ns - now : 0,
 		.ended_count = spares->ended_count, .died_count = spares->died_count,
 		.cpu_us = spares->cpu_us, .max_rss_kib = spares->max_rss_kib };
 }
@@ -471,9 +512,9 @@ void spares_read(const struct spares *spares, struct spares_reading *out)
 void spares_each(const struct spares *spares, spares_fn *on_spare, void *ctx)
 {
 	for (const struct zygote *zygote = spares->zygotes; zygote != NULL; zygote = zygote->next)
-		if (zygote->state == ZYGOTE_READY)
-			on_spare(ctx, &zygote->process, SPARE_TAKEN);
+		if (zygote->state != ZYGOTE_GONE)
+			tell_of(on_spare, ctx, &zygote->process, SPARE_READY, true, zygote->asked_ns);
 	for (const struct spare *spare = spares->first; spare != NULL; spare = spare->next)
 		if (spare->state != SPARE_GONE)
-			on_spare(ctx, &spare->process, spare->state);
+			tell_of(on_spare, ctx, &spare->process, spare->state, false, spare->asked_ns);
 }

@@ -21,9 +21,9 @@ struct spares *spares_new(const struct handler_config *handler, uint32_t generat
 	struct spawner *spawner, void (*on_change)(void *ctx), void *ctx, struct err *err);
 void spares_free(struct spares **spares);
 
-/* Starts what is missing, ends what is too much, forgets what is gone.  From the
- * loop. */
-void spares_tend(struct spares *spares);
+/* Starts what is missing, ends what is too much, forgets what is gone.  `waiting`
+ * requests have no process yet.  From the loop. */
+void spares_tend(struct spares *spares, unsigned waiting);
 
 /* One that waits, the caller's from here on with its part of the budget; or NULL. */
 struct spare *spares_take(struct spares *spares);
@@ -42,14 +42,15 @@ bool spares_is_empty(const struct spares *spares);
 
 struct spares_reading {
 	unsigned ready, starting, ending;       /* zygotes are not among them */
+	unsigned zygotes;
 	unsigned failures;              /* in a row */
 	uint64_t next_try_ns;           /* until then nothing is started; 0: no pause */
 	/* That never had a request, and zygotes. */
 	uint64_t ended_count, died_count /* without being told to */, cpu_us, max_rss_kib;
 };
 void spares_read(const struct spares *spares, struct spares_reading *out);
-/* Those that have not gone; the zygote, as one that is taken, comes first. */
-typedef void spares_fn(void *ctx, const struct process *process, enum spare_state state);
+/* Those that have not gone; zygotes come first. */
+typedef void spares_fn(void *ctx, const struct spare_reading *spare);
 void spares_each(const struct spares *spares, spares_fn *on_spare, void *ctx);
 
 #endif

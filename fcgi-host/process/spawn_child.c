@@ -103,7 +103,7 @@ IN_CHILD static enum spawn_step run_steps(const struct spawn_child *child, pid_t
 
 	/* 3. Behind those that work, where it has no request yet. */
 	if (child->nice != 0)
-		setpriority(PRIO_PROCESS, 0, child->nice);
+		setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + child->nice);
 
 	/* 4. Descriptors 0, 1 and 2, and its control where it waits; all others are
 	 *    close-on-exec. */

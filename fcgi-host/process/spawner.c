@@ -3,6 +3,7 @@
 #include "process/brood.h"
 #include "process/edition.h"
 #include "process/hook.h"
+#include "process/priority.h"
 #include "process/program.h"
 #include "process/socket_folder.h"
 #include "process/socket_path.h"
@@ -25,7 +26,6 @@
 enum {
 	SOCKET_FD = 3, NULL_FD = 4, FIRST_OTHER_FD = 5,
 	INPUT_MAX_BYTES = sizeof(struct spawn_ask) + SPAWN_SCRIPT_MAX_BYTES + SPAWN_ENVIRON_MAX_BYTES,
-	AHEAD_NICE = 10,                        /* of a process that has no request yet */
 	INPUT_KEEP_BYTES = 256 * 1024,          /* touched memory beyond it is given back */
 	ENVP_MAX = SPAWN_ENVIRON_MAX_BYTES / sizeof(char *),
 };
@@ -98,8 +98,7 @@ static void start_program(struct spawner_state *state, const struct spawn_ask *a
 		.is_directory_optional = program->is_own_directory, .identity = program->identity,
 		.limits = &limits,
 		.control_fd = is_ahead ? fds[SPAWN_FD_CONTROL] : 0, .control_number = is_ahead ? hook_control_number(program) : 0,
-		/* Who is not root could not raise it again. */
-		.nice = is_ahead && geteuid() == 0 ? AHEAD_NICE : 0,
+		.nice = is_ahead ? priority_ahead() : 0,
 		.fds = { fds[0], fds[1], fds[2] } };
 	int errnum = script == NULL ? 0 : program_resolve(program, script, path);
 

@@ -309,6 +309,7 @@ static bool begin_again(struct cgi *cgi)
 	close_end(&cgi->in_fd, &cgi->in_watch);
 	close_end(&cgi->out_fd, &cgi->out_watch);
 	close_end(&cgi->err_fd, &cgi->err_watch);
+	figures_add_ended(request->figures, cgi->process);
 	spare_free(&cgi->spare);
 	pool_on_answered(request->pool);
 	request->pid = 0;

@@ -92,7 +92,7 @@ struct figures {
 	struct totals totals;
 	struct ended ended;
 	struct spawn_sums spawn;
-	uint64_t cpu_told_us;           /* for reading.c only: the most that was ever told */
+	uint64_t cpu_told_us, started_told;     /* for reading.c only: the most that was ever told */
 	uint64_t starts[STARTS_COUNT];
 	struct spans *spans;            /* NULL until the first request, or without memory */
 };

@@ -206,26 +206,31 @@ static enum worker_state spare_as_worker(enum spare_state state)
 	return WORKER_STOPPING;
 }
 
-static void visit_spare(void *ctx, const struct process *process, enum spare_state state)
+static void visit_spare(void *ctx, const struct spare_reading *spare)
 {
 	struct walk *walk = ctx;
+	const struct process *process = spare->process;
 	struct process_reading out = {
-		.pid = process->pid, .state = spare_as_worker(state), .is_zygote = state == SPARE_TAKEN,
-		.age_us = reading_age_us(walk->reading, process->started_ns != 0 ? process->started_ns : process->asked_ns),
+		.pid = process->pid, .state = spare_as_worker(spare->state), .is_zygote = spare->is_zygote,
+		.age_us = reading_age_us(walk->reading, process->started_ns != 0 ? process->started_ns : spare->asked_ns),
 	};
 
 	visit(walk, &out, process->pid);
 }
 
-/* Between the end of a process and the spawner's word on it, what it used is
- * nowhere; a counter that goes back would be taken for one that began anew. */
+static uint64_t at_least(uint64_t value, uint64_t *told)
+{
+	if (value > *told)
+		*told = value;
+	return *told;
+}
+
+/* Between the end of a process and the word on it, what it used is nowhere, and
+ * neither is itself; a counter that goes back would be taken for one that began anew. */
 static void keep_from_falling(struct figures *figures, struct usage_reading *usage)
 {
-	if (!usage->is_known)
-		return;
-	if (usage->cpu_us > figures->cpu_told_us)
-		figures->cpu_told_us = usage->cpu_us;
-	usage->cpu_us = figures->cpu_told_us;
+	if (usage->is_known)
+		usage->cpu_us = at_least(usage->cpu_us, &figures->cpu_told_us);
 }
 
 static void add_ended(struct usage_reading *usage, uint64_t cpu_us, uint64_t max_rss_kib)
@@ -239,7 +244,7 @@ static void add_ended(struct usage_reading *usage, uint64_t cpu_us, uint64_t max
  * are as many as have ended, but for the last when none was started since. */
 static void count_starts(const struct place *place, const struct pool_ended *ended, struct usage_reading *usage)
 {
-	usage->started = usage->alive + place->entry->figures->ended.count + ended->count;
+	usage->started = at_least(usage->alive + place->entry->figures->ended.count + ended->count, &place->entry->figures->started_told);
 	usage->restarts = usage->started > ended->count ? ended->count : usage->started > 0 ? usage->started - 1 : 0;
 }
 
@@ -278,6 +283,19 @@ static void add_totals(struct totals *into, const struct totals *from)
 	into->bytes_out += from->bytes_out;
 }
 
+static void add_origins(struct way_reading *way, const struct figures *figures)
+{
+	for (size_t i = 0; i < STARTS_COUNT; i++)
+		way->starts[i] += figures->starts[i];
+	way->ended.count += figures->ended.count;
+	way->ended.cpu_us += figures->ended.cpu_us;
+	way->ended.faults += figures->ended.faults;
+	way->ended.context_switches += figures->ended.context_switches;
+	way->ended.ahead_count += figures->ended.ahead_count;
+	way->ended.start_cpu_us += figures->ended.start_cpu_us;
+	way->ended.start_faults += figures->ended.start_faults;
+}
+
 static void add_spans(struct way_reading *way, const struct spans *spans, uint64_t now_s)
 {
 	uint32_t rates[RATE_SECONDS];
@@ -297,6 +315,7 @@ int reading_add_to_way(const struct reading *reading, const struct place *place,
 
 	way->handlers++;
 	add_totals(&way->totals, &figures->totals);
+	add_origins(way, figures);
 	if (usage->is_known && reading_is_ours(place)) {
 		way->cpu_us += usage->cpu_us;
 		way->cpu_requests += figures->totals.requests;

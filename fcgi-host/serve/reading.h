@@ -57,7 +57,7 @@ struct usage_reading {
 	unsigned alive;
 	bool is_known;                  /* false: more run than are looked at */
 	uint64_t cpu_us, max_rss_kib;
-	uint64_t started, restarts;     /* processes; workers in the place of one that had ended */
+	uint64_t started, restarts;     /* processes; those in the place of one that had ended */
 };
 
 /* All handlers that are run in one way, together.  Percentiles are those of the
@@ -65,6 +65,8 @@ struct usage_reading {
 struct way_reading {
 	unsigned handlers;
 	struct totals totals;
+	uint64_t starts[STARTS_COUNT];
+	struct ended ended;             /* without the memory, which is below */
 	uint64_t cpu_us, cpu_requests;  /* of handlers whose use is known */
 	uint64_t max_rss_kib;
 	uint32_t rates[RATE_SECONDS];

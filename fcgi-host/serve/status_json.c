@@ -209,30 +209,35 @@ static void put_who(struct json *json, const struct place *place, const struct p
 	json_u64(json, "generation", pool_generation(place->entry->pool));
 	put_configured(json, handler);
 	put_counts(json, pool);
+	json_u64(json, "zygotes", pool->zygotes);
 	json_u64(json, "waiting", pool->waiting);
 	json_ms(json, "longest_wait_ms", pool->longest_wait_ns / 1000);
 }
 
 /* Where the processes for one request each came from, and sums over those that have
  * ended, so that two readings tell what lay between them. */
+static void put_origins(struct json *json, const uint64_t starts[STARTS_COUNT], const struct ended *ended)
+{
+	json_begin(json, "starts", '{');
+	json_u64(json, "cold", starts[START_COLD]);
+	json_u64(json, "parked", starts[START_PARKED]);
+	json_u64(json, "forked", starts[START_FORKED]);
+	json_end(json, '}');
+	json_begin(json, "ended", '{');
+	json_u64(json, "count", ended->count);
+	json_ms(json, "cpu_ms", ended->cpu_us);
+	json_u64(json, "faults", ended->faults);
+	json_u64(json, "context_switches", ended->context_switches);
+	json_u64(json, "waited", ended->ahead_count);
+	json_ms(json, "start_cpu_ms", ended->start_cpu_us);
+	json_u64(json, "start_faults", ended->start_faults);
+	json_end(json, '}');
+}
+
 static void put_spawned(struct json *json, const struct figures *figures)
 {
 	static const char *const names[] = { "start_ms", "first_byte_ms", "end_ms", "exit_ms" };
 
-	json_begin(json, "starts", '{');
-	json_u64(json, "cold", figures->starts[START_COLD]);
-	json_u64(json, "parked", figures->starts[START_PARKED]);
-	json_u64(json, "forked", figures->starts[START_FORKED]);
-	json_end(json, '}');
-	json_begin(json, "ended", '{');
-	json_u64(json, "count", figures->ended.count);
-	json_ms(json, "cpu_ms", figures->ended.cpu_us);
-	json_u64(json, "faults", figures->ended.faults);
-	json_u64(json, "context_switches", figures->ended.context_switches);
-	json_u64(json, "waited", figures->ended.ahead_count);
-	json_ms(json, "start_cpu_ms", figures->ended.start_cpu_us);
-	json_u64(json, "start_faults", figures->ended.start_faults);
-	json_end(json, '}');
 	json_begin(json, "spawn", '{');
 	json_u64(json, "count", figures->spawn.count);
 	for (int i = 0; i < SPAWN_PARTS_COUNT; i++)
@@ -259,6 +264,7 @@ static void put_handler(struct writer *writer, const struct place *place)
 	json_end(json, ']');
 	put_starts(json, &usage, &pool);
 	put_usage(json, place, &usage);
+	put_origins(json, figures->starts, &figures->ended);
 	put_spawned(json, figures);
 	json_end(json, '}');
 	if (place->is_in_use && way < PROCESS_MODES_MAX &&
@@ -276,6 +282,7 @@ static void put_way(struct json *json, enum process_mode process, const struct w
 	put_spans(json, way->spans);
 	put_optional_ms(json, "cpu_per_request_ms", way->cpu_requests > 0, way->cpu_requests > 0 ? way->cpu_us / way->cpu_requests : 0);
 	json_u64(json, "max_rss_kib", way->max_rss_kib);
+	put_origins(json, way->starts, &way->ended);
 	json_end(json, '}');
 }
 

@@ -143,6 +143,12 @@ static void put_processes(struct writer *writer, const struct family *family, co
 	put_labelled(writer, family, row->labels, "state=\"stopping\"", row->pool.stopping);
 }
 
+static void put_zygotes(struct writer *writer, const struct family *family, const struct row *row)
+{
+	if (handler_of(row)->process == PROCESS_ZYGOTE)
+		put_count(writer, family, row->labels, row->pool.zygotes);
+}
+
 static void put_processes_limit(struct writer *writer, const struct family *family, const struct row *row)
 {
 	put_count(writer, family, row->labels, handler_of(row)->workers.max);
@@ -203,6 +209,68 @@ static void put_deaths(struct writer *writer, const struct family *family, const
 	put_count(writer, family, row->labels, row->pool.ended.died);
 }
 
+/* Of handlers whose processes have one request each. */
+
+static bool has_starts(const struct row *row)
+{
+	return !row->pool.has_workers && reading_is_ours(row->place);
+}
+
+static void put_request_starts(struct writer *writer, const struct family *family, const struct row *row)
+{
+	const uint64_t *starts = row->place->entry->figures->starts;
+
+	if (!has_starts(row))
+		return;
+	put_labelled(writer, family, row->labels, "start=\"cold\"", starts[START_COLD]);
+	put_labelled(writer, family, row->labels, "start=\"parked\"", starts[START_PARKED]);
+	put_labelled(writer, family, row->labels, "start=\"forked\"", starts[START_FORKED]);
+}
+
+static const struct ended *ended_of(const struct row *row)
+{
+	return &row->place->entry->figures->ended;
+}
+
+static void put_ended(struct writer *writer, const struct family *family, const struct row *row)
+{
+	const struct ended *ended = ended_of(row);
+
+	if (!has_starts(row))
+		return;
+	put_labelled(writer, family, row->labels, "waited=\"no\"", ended->count - ended->ahead_count);
+	put_labelled(writer, family, row->labels, "waited=\"yes\"", ended->ahead_count);
+}
+
+static void put_seconds(struct writer *writer, const struct family *family, const struct row *row, uint64_t us)
+{
+	put(writer, "%s_total{%s} %" PRIu64 ".%06" PRIu64 "\n", family->name, row->labels, us / 1000000, us % 1000000);
+}
+
+static void put_request_cpu(struct writer *writer, const struct family *family, const struct row *row)
+{
+	if (has_starts(row))
+		put_seconds(writer, family, row, ended_of(row)->cpu_us);
+}
+
+static void put_start_cpu(struct writer *writer, const struct family *family, const struct row *row)
+{
+	if (has_starts(row))
+		put_seconds(writer, family, row, ended_of(row)->start_cpu_us);
+}
+
+static void put_request_faults(struct writer *writer, const struct family *family, const struct row *row)
+{
+	if (has_starts(row))
+		put_count(writer, family, row->labels, ended_of(row)->faults);
+}
+
+static void put_start_faults(struct writer *writer, const struct family *family, const struct row *row)
+{
+	if (has_starts(row))
+		put_count(writer, family, row->labels, ended_of(row)->start_faults);
+}
+
 /* What is not known is left out: a gap, not a nought. */
 static bool is_usage_known(const struct row *row)
 {
@@ -211,10 +279,8 @@ static bool is_usage_known(const struct row *row)
 
 static void put_cpu(struct writer *writer, const struct family *family, const struct row *row)
 {
-	uint64_t us = row->usage.cpu_us;
-
 	if (is_usage_known(row))
-		put(writer, "%s_total{%s} %" PRIu64 ".%06" PRIu64 "\n", family->name, row->labels, us / 1000000, us % 1000000);
+		put_seconds(writer, family, row, row->usage.cpu_us);
 }
 
 static void put_memory(struct writer *writer, const struct family *family, const struct row *row)
@@ -255,6 +321,7 @@ static const struct family families[] = {
 	{ "fcgi_host_builtin_requests", "counter", NULL, "Requests that builtin routes answered, by class of status.",
 		.put_host = put_builtin },
 	{ "fcgi_host_processes", "gauge", NULL, "Processes of the handler by state.", .put_row = put_processes },
+	{ "fcgi_host_zygotes", "gauge", NULL, "Processes that fork those of the handler, and are not among them.", .put_row = put_zygotes },
 	{ "fcgi_host_processes_limit", "gauge", NULL, "workers.max of the handler.", .put_row = put_processes_limit },
 	{ "fcgi_host_waiting_requests", "gauge", NULL, "Requests in line for a process.", .put_row = put_waiting },
 	{ "fcgi_host_waiting_requests_limit", "gauge", NULL, "queue.max of the handler.", .put_row = put_waiting_limit },
@@ -264,8 +331,20 @@ static const struct family families[] = {
 	{ "fcgi_host_request_body_bytes", "counter", "bytes", "Bodies of requests.", .put_row = put_bytes_in },
 	{ "fcgi_host_response_body_bytes", "counter", "bytes", "Bodies of answers.", .put_row = put_bytes_out },
 	{ "fcgi_host_process_starts", "counter", NULL, "Processes started.", .put_row = put_starts },
-	{ "fcgi_host_process_restarts", "counter", NULL, "Workers started in the place of one that had ended.", .put_row = put_restarts },
-	{ "fcgi_host_process_deaths", "counter", NULL, "Workers that ended without being told to.", .put_row = put_deaths },
+	{ "fcgi_host_process_restarts", "counter", NULL, "Workers and waiting processes started in the place of one that had ended.",
+		.put_row = put_restarts },
+	{ "fcgi_host_process_deaths", "counter", NULL, "Workers and waiting processes that ended without being told to.", .put_row = put_deaths },
+	{ "fcgi_host_request_starts", "counter", NULL, "Requests with a process of their own, by how it was started.",
+		.put_row = put_request_starts },
+	{ "fcgi_host_request_processes_ended", "counter", NULL, "Processes of one request each; waited: started before it.",
+		.put_row = put_ended },
+	{ "fcgi_host_request_cpu_seconds", "counter", "seconds", "Time of the processor that such processes used for their request.",
+		.put_row = put_request_cpu },
+	{ "fcgi_host_start_cpu_seconds", "counter", "seconds", "Time of the processor that those which waited had used before.",
+		.put_row = put_start_cpu },
+	{ "fcgi_host_request_page_faults", "counter", NULL, "Page faults of such processes for their request.",
+		.put_row = put_request_faults },
+	{ "fcgi_host_start_page_faults", "counter", NULL, "Page faults of those which waited, before.", .put_row = put_start_faults },
 	{ "fcgi_host_cpu_seconds", "counter", "seconds", "Time of the processor that processes have used.", .put_row = put_cpu },
 	{ "fcgi_host_process_memory_max_bytes", "gauge", "bytes", "The most memory that one process held.", .put_row = put_memory },
 	{ "fcgi_host_request_queue_seconds", "histogram", "seconds", "In line for a process.",

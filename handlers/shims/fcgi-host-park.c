@@ -15,6 +15,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +36,9 @@ static struct {
 	bool is_serving;        /* a request, from here on */
 	int control;
 	const char *variable;   /* AT_GETENV: its name */
+	int argc;
 	char **argv;
+	const ElfW(auxv_t) *auxiliary;
 	char *room;             /* where the kernel has put the environment, and reads it for /proc/PID/environ */
 	size_t room_size;
 	int64_t start_ns;
@@ -79,6 +82,17 @@ static void note_room(void)
 	park.room = environ[0];
 	for (char **at = environ; *at && *at == park.room + park.room_size; at++)
 		park.room_size += strlen(*at) + 1;
+}
+
+static void note_vector(int argc, char **argv)
+{
+	char **at = argv + argc + 1;
+
+	while (*at)
+		at++;
+	park.argc = argc;
+	park.argv = argv;
+	park.auxiliary = (const ElfW(auxv_t) *)(at + 1);
 }
 
 static void choose_place(const char *at)
@@ -145,22 +159,38 @@ static char *put_in_room(char *text, size_t length)
 	return fits ? park.room : text;
 }
 
-static char **make_environment(char *text, size_t length)
+/* Its entries with the one that ends it. */
+static size_t auxiliary_count(void)
 {
-	size_t count = 0;
-	char **list;
+	size_t count = 1;
+
+	for (const ElfW(auxv_t) *at = park.auxiliary; at->a_type != AT_NULL; at++)
+		count++;
+	return count;
+}
+
+/* Arguments, variables and the auxiliary vector, one after the other as the kernel
+ * has put them: Go, for one, finds all of them from the arguments on. */
+static void make_vector(char *text, size_t length)
+{
+	size_t auxiliary_bytes = auxiliary_count() * sizeof *park.auxiliary, count = 0;
+	size_t arguments = (size_t)park.argc + 1;
+	char **vector;
 
 	text = put_in_room(text, length);
 	for (size_t i = 0; i < length; i++)
 		count += text[i] == '\0';
-	list = malloc((count + 2) * sizeof *list);
-	if (!list)
+	vector = malloc((arguments + count + 1) * sizeof *vector + auxiliary_bytes);
+	if (!vector)
 		_exit(126);
+	memcpy(vector, park.argv, arguments * sizeof *vector);
+	park.argv = vector;
+	environ = vector + arguments;
 	count = 0;
 	for (char *at = text; at < text + length; at += strlen(at) + 1)
-		list[count++] = at;
-	list[count] = NULL;
-	return list;
+		environ[count++] = at;
+	environ[count] = NULL;
+	memcpy(environ + count + 1, park.auxiliary, auxiliary_bytes);
 }
 
 static void start_anew(const char *program, char **environment)
@@ -190,7 +220,7 @@ static void wait_for_request(const char *program)
 	while (message.type != 'E' && message.type != 0);
 	if (message.type == 0)
 		_exit(0);
-	environ = make_environment(message.text, message.length);
+	make_vector(message.text, message.length);
 	close(park.control);
 	park.control = -1;
 	park.is_serving = true;
@@ -266,13 +296,13 @@ int __libc_start_main(main_fn *program_main, int argc, char **argv, void (*init)
 {
 	start_fn *next = (start_fn *)dlsym(RTLD_NEXT, "__libc_start_main");
 
-	park.argv = argv;
+	note_vector(argc, argv);
 	if (park.place != NOWHERE)
 		on_exit(end_answer, NULL);
 	if (park.place == AT_MAIN)
 		wait_here();
 	/* It passes on `environ` as it is now. */
-	return next(program_main, argc, argv, init, fini, rtld_fini, stack_end);
+	return next(program_main, argc, park.argv, init, fini, rtld_fini, stack_end);
 }
 
 EXPORTED char *getenv(const char *name)

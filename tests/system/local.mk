@@ -15,6 +15,7 @@ EXTRA_DIST += \
 EXTRA_DIST += %D%/test_cluster.py %D%/test_retries.py %D%/test_shortages.py
 EXTRA_DIST += %D%/test_migration.py
 EXTRA_DIST += %D%/test_front_ends.py
+EXTRA_DIST += %D%/test_documented_commands.py %D%/lib/waiting.py
 EXTRA_DIST += %D%/test_suites.py %D%/test_suite_programs.py
 EXTRA_DIST += %D%/test_compare.py
 EXTRA_DIST += %D%/test_waiting.py

@@ -172,6 +172,13 @@ def test_processes_that_wait_are_a_way_where_a_program_can_wait(compare):
     assert "asks again at once" in compare.run("hello", *SHORT, "--ways", "parked", "-d", "x").text
 
 
+def test_a_libfcgi_program_is_run_in_all_four_ways(fastcgi):
+    result = fastcgi.json("app", "-n", "160", "--blocks", "8", *SAME[:2])
+    assert {name: way["state"] for name, way in ways(result).items()} == dict.fromkeys(("per-request", "parked", "zygote", "persistent"), "measured"), result
+    for name, way in ways(result).items():
+        assert way["failed"] == 0 and way["requests"] == 160 and (way["starts"]["ahead"] > 0) == (name in ("parked", "zygote")), way
+
+
 def test_what_would_not_wait_is_not_measured_as_if_it_did(compare):
     compare.of({"hello": HELLO})
     compare.host.environment["FCGI_HOST_SHIMS"] = str(compare.folder)

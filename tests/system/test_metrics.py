@@ -16,7 +16,7 @@ from lib.handlers import HELLO, worker
 from lib.host import make_folder
 from lib.paths import REPO
 from lib.wait import connects, free_port, wait_until
-from test_status import CLASSES, FAILURES, UNTIL_GO, hold, of, status
+from test_status import CLASSES, FAILURES, PARKED, UNTIL_GO, ZYGOTE, check_counts, hold, of, start_of, status
 from test_status_page import PATH, ROUTE, table
 from lib.browser import chromium
 
@@ -110,8 +110,10 @@ def hosts_with_traffic(make_host, fastcgi_program):
         "slow": {"script": "sleep 30", "timeout": {"response": "100ms", "kill": "1s"}},
         "left": {"script": "echo >> \"$SCRATCH/left\"; sleep 30", "timeout": {"kill": "1s"}},
         "full": {"script": UNTIL_GO, "workers": {"max": 1}, "queue": {"max": 1, "timeout": "30s"}},
+        "parked": PARKED, "zygote": {**ZYGOTE, "workers": {"spare": 2}},
         "w": worker(fastcgi_program, workers={"max": 2}), "unused": HELLO}, more_routes=[ROUTE])
-    for path in ("/ok", "/ok", "/none", "/own", "/short", "/slow", "/nowhere", "/w", "/w?sleep=30", "/w?body=5000"):
+    wait_until(lambda: all(of(status(host), n)["processes"]["idle"] for n in ("parked", "zygote")), 20, "processes that wait")
+    for path in ("/parked", "/zygote", "/zygote", "/ok", "/ok", "/none", "/own", "/short", "/slow", "/nowhere", "/w", "/w?sleep=30", "/w?body=5000"):
         host.request(path)
     host.request("/w?count", "POST", b"b" * 700)
     conn = hold(host, "/left")
@@ -125,7 +127,7 @@ def hosts_with_traffic(make_host, fastcgi_program):
 def test_every_rule_of_the_format_is_kept(make_host, fastcgi_program):
     host = hosts_with_traffic(make_host, fastcgi_program)
     held = [hold(host, "/full"), hold(host, "/full")]
-    wait_until(lambda: of(status(host), "full")["waiting"] == 1, 10)
+    wait_until(lambda: of(status(host), "full")["waiting"] == 1 and of(status(host), "full")["processes"]["busy"] == 1, 10)
     text = metrics_of(host)
     samples = parse(text)
     by_library = {f.name: f for f in text_string_to_metric_families(text)}
@@ -231,7 +233,7 @@ def test_prometheus_takes_it(make_host, make_front, fastcgi_program, folder):
         assert query("fcgi_host_info")[0][0]["version"] == version
         assert query("time() - fcgi_host_start_time_seconds")[0][1] < 120
         questions = re.findall(r"^#   (?:\w[\w, %]+?)  +(\S.*(?:\n# {20,}\S.*)*)", (REPO / "conf/prometheus.yml").read_text(), re.M)
-        assert len(questions) == 5
+        assert len(questions) == 6
         for question in questions:
             text = question.replace("\n#", " ")
             wait_until(lambda: query(text) or ">=" in text, 20, f"an answer to {text}")
@@ -255,6 +257,12 @@ def check_log_against_json(lines, reading):
                 assert handler[member]["mean"] == pytest.approx(sum(values) / len(values), abs=0.002)
         if handler["process"] == "per-request" and own:
             assert handler["cpu_ms"] == pytest.approx(sum(e["cpu_ms"] or 0 for e in own), abs=0.1)
+        assert handler["starts"] == {kind: sum(start_of(e) == kind for e in own) for kind in ("cold", "parked", "forked")}
+        assert handler["ended"]["waited"] == sum(start_of(e) in ("parked", "forked") for e in own)
+        if handler["process"] != "persistent":
+            assert handler["ended"]["count"] == sum(e["exit"] is not None or e["signal"] is not None for e in own), handler["name"]
+            for member, field in (("cpu_ms", "cpu_ms"), ("start_cpu_ms", "start_cpu_ms"), ("faults", "faults"), ("start_faults", "start_faults")):
+                assert handler["ended"][member] == pytest.approx(sum(e.get(field) or 0 for e in own), abs=0.05), (handler["name"], member)
 
 
 def check_metrics_against_json(samples, reading):
@@ -270,9 +278,26 @@ def check_metrics_against_json(samples, reading):
         for state, n in handler["processes"].items():
             if state != "total":
                 assert value(samples, "fcgi_host_processes", handler=name, state=state) == n
+        if handler["process"] != "persistent":
+            check_starts_against_json(samples, handler)
+        assert ("zygote" == handler["process"]) == any(("handler", name) in have for have in samples["fcgi_host_zygotes"])
         if handler["process"] == "per-request":
             assert value(samples, "fcgi_host_cpu_seconds_total", handler=name) == pytest.approx(handler["cpu_ms"] / 1000, abs=1e-5)
     assert sum(samples["fcgi_host_unrouted_requests_total"].values()) == reading["unrouted"]["requests"]
+
+
+def check_starts_against_json(samples, handler):
+    """Of processes for one request each: how they were started, and what they used before it and for it."""
+    name, ended = handler["name"], handler["ended"]
+    for kind, n in handler["starts"].items():
+        assert value(samples, "fcgi_host_request_starts_total", handler=name, start=kind) == n
+    for waited, n in (("yes", ended["waited"]), ("no", ended["count"] - ended["waited"])):
+        assert value(samples, "fcgi_host_request_processes_ended_total", handler=name, waited=waited) == n
+    for metric, expected in (("request_cpu_seconds", ended["cpu_ms"] / 1000), ("start_cpu_seconds", ended["start_cpu_ms"] / 1000),
+                             ("request_page_faults", ended["faults"]), ("start_page_faults", ended["start_faults"])):
+        assert value(samples, f"fcgi_host_{metric}_total", handler=name) == pytest.approx(expected, abs=1e-5), (name, metric)
+    if handler["process"] == "zygote":
+        assert value(samples, "fcgi_host_zygotes", handler=name) == handler["zygotes"] == 1
 
 
 def check_metrics_against_log(samples, lines):
@@ -309,6 +334,14 @@ def check_page_against_json(browser, reading):
                 else:
                     ms = float(digits) * (1000 if unit == "s" else 1)
                     assert ms == pytest.approx(handler[member][percentile], rel=0.01, abs=0.006)
+        is_ahead = handler["process"] in ("parked", "zygote")
+        shown = {kind: int(n) for n, kind in re.findall(r"(\d+) (cold|parked|forked)", row[5])}
+        assert shown == ({k: n for k, n in handler["starts"].items() if n} if is_ahead else {}), row[5]
+        assert ("a zygote" in row[1]) == (handler["zygotes"] == 1), row[1]
+        if is_ahead:
+            _, within, before = (float(x) for x in re.findall(r"([\d.]+) ms", row[8]))
+            assert within == pytest.approx(handler["ended"]["cpu_ms"] / handler["ended"]["count"], rel=0.01, abs=0.006)
+            assert before == pytest.approx(handler["ended"]["start_cpu_ms"] / handler["ended"]["waited"], rel=0.01, abs=0.006)
         failed = sum(handler["totals"][k] for k in FAILURES)
         assert sum(map(int, re.findall(r"^\d+", row[9], re.M))) == failed
     shown = {r[7] for r in table(browser, "failure")}
@@ -331,13 +364,15 @@ def test_the_page_and_the_json_and_the_metrics_and_the_log_agree(make_host, make
         conn.close()
     for path in ("/ok", "/w", "/w?sleep=5", "/w?body=100000"):
         assert front.get(path).status == 200
-    lines = host.wait_log(event="request", count=19)
-    assert len(lines) == 19
+    lines = host.wait_log(event="request", count=22)
+    assert len(lines) == 22
+    wait_until(lambda: of(status(host), "zygote")["processes"]["idle"] == 2 and of(status(host), "parked")["processes"]["idle"] == 1, 20, "quiet")
     with chromium(folder) as browser:
         browser.get(front.url(PATH))
-        wait_until(lambda: len(table(browser, "handler")) == 9, 15, "the rows of the page")
+        wait_until(lambda: len(table(browser, "handler")) == 11, 15, "the rows of the page")
         reading = status(host)
         samples = parse(metrics_of(host))
+        check_counts(reading)
         check_page_against_json(browser, reading)
     check_log_against_json(lines, reading)
     check_metrics_against_json(samples, reading)
@@ -346,7 +381,8 @@ def test_the_page_and_the_json_and_the_metrics_and_the_log_agree(make_host, make
     assert {f["id"] for f in reading["failures"]} == failed and len(failed) == 6
     assert reading["unrouted"]["requests"] == 1
     assert {w["process"]: w["totals"]["requests"] for w in reading["by_process"]} == {
-        p: sum(e["process"] == p for e in lines) for p in ("per-request", "persistent")}
+        p: sum(e["process"] == p for e in lines) for p in ("per-request", "parked", "zygote", "persistent")}
+    assert {start_of(e) for e in lines if e["handler"] == "parked"} == {"parked"} and of(reading, "zygote")["starts"]["forked"] >= 1
 
 
 @pytest.mark.parametrize("front_name", fronts.WEB)

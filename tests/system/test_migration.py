@@ -174,20 +174,6 @@ def test_before_and_after_give_the_same_answer(place, page):
     assert got["Before"] == got["After"] and len(got["Before"]) == 1 and got["Before"][0].strip(), got
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_no_command_line_is_outside_of_what_is_run(page):
-    everywhere = command_lines(PAGES[page].read_text())
-    assert everywhere == [line for title in ("Before", "After") for line in command_lines(part(page, title))]
-
-
-@pytest.mark.parametrize("page", ["ARCHITECTURE", "front-ends"])
-def test_the_other_pages_have_no_command_lines(page):
-    text = (REPO / "doc" / f"{page}.md").read_text()
-    if page == "ARCHITECTURE":      # its drawing of the processes
-        text = re.sub(r"^## Processes\n\n(?:^ .*\n)+", "", text, flags=re.M)
-    assert not command_lines(text)
-
-
 # --- no option is left out
 
 def said(*command):

@@ -1,6 +1,7 @@
 """What systemd, or any other supervisor that speaks its protocol, hears of the host and hands to it."""
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -8,9 +9,10 @@ import time
 
 import pytest
 
-from lib import proc, wire
-from lib.handlers import HELLO
+from lib import paths, proc, wire
+from lib.handlers import HELLO, worker
 from lib.wait import wait_until
+from test_status import PARKED, ZYGOTE, of, start_of, status
 
 root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can drop to another user")
 
@@ -146,3 +148,128 @@ def test_a_stop_leaves_a_socket_that_was_handed_over_alone(make_host, user):
         with pytest.raises(BlockingIOError):
             listener.accept()
     assert os.path.lexists(host.socket)
+
+
+# --- the units
+
+UNITS = ("fcgi-host.service", "fcgi-host.socket")
+
+
+@pytest.fixture
+def units(folder, make_host):
+    """The folder of the units, as built, but with the program where the build has it."""
+    host = make_host({}, start=False)
+    place = folder / "units"
+    place.mkdir()
+    for name in UNITS:
+        text = (paths.BUILD / "systemd" / name).read_text()
+        text = re.sub(r"(?m)^(Exec\w+=)\S+/fcgi-host ", rf"\1{host.program} ", text)
+        (place / name).write_text(re.sub(r"(?m)^Documentation=.*\n", "", text))     # the pages are not installed
+    return place
+
+
+def analyze(*arguments):
+    if not shutil.which("systemd-analyze"):
+        pytest.skip("systemd-analyze is not installed")
+    return subprocess.run(["systemd-analyze", *arguments], capture_output=True, text=True, env={**os.environ, "SYSTEMD_COLORS": "0", "LC_ALL": "C.UTF-8"})
+
+
+def test_the_units_are_good(units):
+    done = analyze("verify", *(str(units / name) for name in UNITS))
+    assert done.returncode == 0 and not done.stdout + done.stderr, done
+
+
+def test_what_the_service_leaves_open_is_in_the_manual(units):
+    done = analyze("security", "--offline=yes", str(units / "fcgi-host.service"))
+    level = float(re.search(r"Overall exposure level for fcgi-host.service: ([\d.]+)", done.stdout).group(1))
+    assert level <= 3.0, done.stdout
+    manual = re.search(r"^\.Sh SERVICE MANAGER\n(.*?)^\.Sh ", (paths.REPO / "doc" / "fcgi-host.8").read_text(), re.M | re.S).group(1)
+    explained = set(re.findall(r"(\w+)=", "".join(re.findall(r"^\.It .*$", manual, re.M))))
+    left = set(re.findall(r"^✗ (\w+)=", done.stdout, re.M)) - {"CapabilityBoundingSet", "User", "ProtectSystem"}
+    assert left and left <= explained, left - explained
+    given = re.search(r"^CapabilityBoundingSet=(.*)$", (units / "fcgi-host.service").read_text(), re.M).group(1).split()
+    assert set(given) == set(re.findall(r"\bCAP_\w+", manual))
+
+
+def nice_of(pid):
+    return int(proc._read(pid, "stat").rpartition(b")")[2].split()[16])
+
+
+def idle_ones(host, name):
+    return [p["pid"] for p in of(status(host), name)["process_list"] if p["state"] == "idle" and p["pid"]]
+
+
+@root
+@pytest.mark.parametrize("before, expected", [
+    (["setpriv", "--bounding-set=-sys_nice", "--inh-caps=-sys_nice"], 0), ([], 0), (["nice", "-n", "3"], 3),
+    (["setpriv", "--bounding-set=-sys_nice", "--inh-caps=-sys_nice", "nice", "-n", "3"], 3)], ids=["cannot raise", "can", "nicer host", "nicer host that cannot"])
+def test_a_process_that_waits_has_the_priority_of_one_that_is_started_for_its_request(make_host, before, expected):
+    """Whoever cannot raise a priority does not lower it either, as root without CAP_SYS_NICE."""
+    nice = "printf 'Content-Type: text/plain\\n\\n'; nice\n"
+    host = make_host({"parked": {"script": nice, "process": "parked"}, "zygote": {"script": nice, "process": "zygote"}, "cold": nice,
+                      "other": {"script": nice, "process": "parked", "user": "nobody"}}, before=before)
+    for name in ("parked", "zygote", "other"):
+        (pid,) = wait_until(lambda: idle_ones(host, name), 20, "one that waits")
+        assert nice_of(pid) == expected, name
+    for name in ("parked", "zygote", "other", "cold"):
+        assert host.request(f"/{name}").text.strip() == str(expected), name
+    starts = {e["handler"]: start_of(e) for e in host.wait_log(event="request", count=4)}
+    assert starts == {"parked": "parked", "zygote": "forked", "other": "parked", "cold": "cold"}
+
+
+def as_in_the_unit(units):
+    """The capabilities and privileges that the unit leaves, without systemd."""
+    text = (units / "fcgi-host.service").read_text()
+    assert "NoNewPrivileges=yes" in text
+    given = re.search(r"^CapabilityBoundingSet=(.*)$", text, re.M).group(1).lower().replace("cap_", "").split()
+    return ["setpriv", "--no-new-privs", "--inh-caps=-all", "--bounding-set=-all," + ",".join(f"+{name}" for name in given)]
+
+
+ALL_WAYS = {"cold": HELLO, "parked": {**PARKED, "user": "nobody", "limits": {"cpu": "10s"}},
+            "zygote": {**ZYGOTE, "user": "nobody", "limits": {"cpu": "10s"}}, "function": {"script": "cat", "protocol": "stdio"}}
+
+
+@root
+def test_all_ways_of_running_work_with_what_the_unit_leaves(make_host, units, fastcgi_program):
+    host = make_host({**ALL_WAYS, "w": worker(fastcgi_program, workers={"min": 1}, user="nobody")}, user="www-data", before=as_in_the_unit(units))
+    for name in ("parked", "zygote"):
+        wait_until(lambda: idle_ones(host, name), 20, "one that waits")
+    for name in (*ALL_WAYS, "w"):
+        assert host.request(f"/{name}").status == 200, name
+    starts = {e["handler"]: start_of(e) for e in host.wait_log(event="request", count=5)}
+    assert starts == {"cold": "cold", "parked": "parked", "zygote": "forked", "function": "cold", "w": None}
+    reading = status(host)
+    for process in of(reading, "parked")["process_list"] + of(reading, "w")["process_list"]:
+        assert process["rss_kib"] > 0, "of other users too"
+    assert host.command("reload", "-c", str(host.config)).returncode == 0
+
+
+def calls_of(group):
+    """The system calls of a group of systemd's, and of those in it."""
+    calls = set()
+    for word in analyze("syscall-filter", group).stdout.split("\n")[1:]:
+        word = word.strip()
+        calls |= calls_of(word) if word.startswith("@") else {word} if word and not word.startswith("#") else set()
+    return calls
+
+
+@root
+@pytest.mark.limit(120)
+def test_no_system_call_is_one_that_the_unit_forbids(make_host, units, fastcgi_program, folder):
+    (given,) = re.findall(r"^SystemCallFilter=(.*)$", (units / "fcgi-host.service").read_text(), re.M)
+    allowed = set().union(*(calls_of(word) if word.startswith("@") else {word} for word in given.split()))
+    assert len(allowed) > 200
+    trace = folder / "trace"
+    trace.mkdir()
+    # Of the build without sanitizers, which make calls of their own.
+    host = make_host({**ALL_WAYS, "w": worker(fastcgi_program, workers={"min": 1}, user="nobody")}, user="www-data", build=paths.BUILD_PLAIN, start=False,
+                     before=["strace", "-D", "-ff", "-qq", "-e", "signal=none", "-o", str(trace / "of")])
+    host.start()
+    for name in (*ALL_WAYS, "w"):
+        assert host.request(f"/{name}").status == 200, name
+    assert host.command("reload", "-c", str(host.config)).returncode == 0
+    host.stop()
+    text = "\n".join(path.read_text(errors="replace") for path in trace.iterdir())
+    made = set(re.findall(r"^(\w+)\(", text, re.M))
+    assert {"execve", "setpriority", "epoll_wait", "accept4"} <= made
+    assert made <= allowed, sorted(made - allowed)

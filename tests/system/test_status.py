@@ -2,6 +2,7 @@
 import collections
 import json
 import os
+import re
 import socket
 import statistics
 import subprocess
@@ -18,6 +19,8 @@ from test_persistent_workers import pid_of
 STATES = ("idle", "busy", "starting", "stopping")
 CLASSES = ("2xx", "3xx", "4xx", "5xx")
 FAILURES = ("timeouts", "refused", "bad_gateway", "handler_errors", "broken", "client_gone")
+PARKED = {"script": HELLO, "process": "parked"}
+ZYGOTE = {"script": HELLO, "process": "zygote"}
 UNTIL_GO = "while [ ! -e \"$SCRATCH/go\" ]; do sleep 0.05; done; " + HELLO
 
 
@@ -62,13 +65,19 @@ def of(reading, name):
     return next(h for h in reading["handlers"] if h["name"] == name)
 
 
+def start_of(line):
+    """Where the process of a request came from; only those of handlers whose processes wait say so."""
+    return line.get("start") or ("cold" if line["process"] == "per-request" and line["start_ms"] is not None else None)
+
+
 def check_counts(reading):
     for handler in reading["handlers"]:
         counts = handler["processes"]
-        assert sum(counts[s] for s in STATES) == counts["total"] == len(handler["process_list"]), handler
+        assert sum(counts[s] for s in STATES) == counts["total"] == len(handler["process_list"]) - handler["zygotes"], handler
         listed = collections.Counter(p["state"] for p in handler["process_list"])
-        assert {s: listed[s] for s in STATES} == {s: counts[s] for s in STATES}, handler
-        assert counts["idle"] + counts["busy"] + counts["starting"] <= handler["configured"]["workers"]["max"] + 1, handler
+        assert {s: listed[s] for s in STATES} == {s: counts[s] for s in STATES} and listed["zygote"] == handler["zygotes"], handler
+        assert sum(handler["starts"].values()) <= handler["totals"]["requests"] and handler["ended"]["waited"] <= handler["ended"]["count"]
+        assert counts["idle"] + counts["busy"] + counts["starting"] + handler["zygotes"] <= handler["configured"]["workers"]["max"] + 1, handler
 
 
 def hold(host, path):
@@ -94,8 +103,11 @@ def test_the_members(make_host, fastcgi_program):
     for handler in reading["handlers"]:
         assert set(handler) == {"name", "protocol", "process", "connect", "retired", "generation", "configured", "processes",
                                 "waiting", "longest_wait_ms", "totals", "started", "restarts", "died", "early_deaths",
-                                "next_try_ms", "latency_ms", "first_byte_ms", "start_ms", "queue_ms", "requests_per_second", "per_second",
-                                "process_list", "cpu_ms", "cpu_per_request_ms", "max_rss_kib", "spawn", "ended", "starts"}
+                                "zygotes", "starts", "ended", "spawn", "next_try_ms", "latency_ms", "first_byte_ms", "start_ms", "queue_ms", "requests_per_second", "per_second",
+                                "process_list", "cpu_ms", "cpu_per_request_ms", "max_rss_kib"}
+        assert set(handler["starts"]) == {"cold", "parked", "forked"}
+        assert set(handler["ended"]) == {"count", "cpu_ms", "faults", "context_switches", "waited", "start_cpu_ms", "start_faults"}
+        assert set(handler["spawn"]) == {"count", "start_ms", "first_byte_ms", "end_ms", "exit_ms"}
         assert set(handler["totals"]) == {"requests", *CLASSES, *FAILURES, "retried", "bytes_in", "bytes_out"}
         assert set(handler["latency_ms"]) == set(handler["queue_ms"]) == set(handler["first_byte_ms"]) == spans
         assert handler["started"] == 1 and handler["cpu_ms"] >= 0 and handler["max_rss_kib"] > 0 and not handler["retired"]
@@ -145,6 +157,8 @@ def test_answered_while_every_pool_is_busy(make_host, fastcgi_program):
 def test_the_counts_add_up_in_every_reading(make_host, fastcgi_program):
     """200 readings while processes start, work, die and are told to end."""
     host = make_host({"h": {"script": HELLO, "workers": {"max": 4}},
+                      "parked": {**PARKED, "workers": {"max": 4, "spare": 2, "max_age": "100ms"}},
+                      "zygote": {**ZYGOTE, "workers": {"max": 5, "spare": 2}},
                       "w": worker(fastcgi_program, workers={"min": 0, "max": 4, "idle_timeout": "20ms", "max_requests": 5}),
                       "slow": {"script": "sleep 30", "timeout": {"response": "60ms", "kill": "1s"}, "workers": {"max": 4}}},
                      defaults={"queue": {"max": 100, "timeout": "20s"}})
@@ -153,7 +167,7 @@ def test_the_counts_add_up_in_every_reading(make_host, fastcgi_program):
     def load(path):
         while not is_over.is_set():
             host.request(path, timeout=30)
-    threads = [threading.Thread(target=load, args=(p,)) for p in ("/h", "/h", "/w", "/w?sleep=5", "/slow")]
+    threads = [threading.Thread(target=load, args=(p,)) for p in ("/h", "/h", "/parked", "/zygote", "/w", "/w?sleep=5", "/slow")]
     for t in threads:
         t.start()
     try:
@@ -167,6 +181,62 @@ def test_the_counts_add_up_in_every_reading(make_host, fastcgi_program):
     seen = {s for r in readings for h in r["handlers"] for s in STATES if h["processes"][s]}
     assert {"idle", "busy", "stopping"} <= seen, "the readings saw some of everything"
     assert len({of(r, "h")["totals"]["requests"] for r in readings}) > 5
+    assert any(of(r, "zygote")["zygotes"] for r in readings)
+    for name in ("parked", "zygote"):
+        started = [of(r, name)["started"] for r in readings]
+        assert started == sorted(started), "no count goes back"
+
+
+def test_processes_that_wait_and_the_one_that_forks_them(make_host):
+    """They are idle, the zygote is apart, and what they used before the request is told apart from what it used."""
+    host = make_host({"parked": {**PARKED, "workers": {"max": 8, "spare": 2}}, "zygote": {**ZYGOTE, "workers": {"max": 8, "spare": 2}},
+                      "cold": HELLO})
+    ask = Asker(host)
+
+    def two_wait():
+        reading = ask()
+        return all(of(reading, n)["processes"]["idle"] == 2 and all(p["pid"] for p in of(reading, n)["process_list"])
+                   for n in ("parked", "zygote")) and reading
+    check_counts(wait_until(two_wait, 20, "two that wait, each"))
+    for _ in range(3):
+        for path in ("/parked", "/zygote", "/cold"):
+            wait_until(two_wait, 20, "two that wait, each")
+            assert host.request(path).status == 200
+    lines = host.wait_log(event="request", count=9)
+    reading = wait_until(two_wait, 20, "two that wait, each")
+    check_counts(reading)
+    kinds = {"parked": "parked", "zygote": "forked", "cold": "cold"}
+    for name, kind in kinds.items():
+        handler, own = of(reading, name), [e for e in lines if e["handler"] == name]
+        assert handler["starts"] == {k: 3 * (k == kind) for k in kinds.values()} and {start_of(e) for e in own} == {kind}
+        assert (handler["ended"]["count"], handler["ended"]["waited"]) == (3, 0 if name == "cold" else 3)
+        assert handler["ended"]["start_cpu_ms"] == pytest.approx(sum(e.get("start_cpu_ms") or 0 for e in own), abs=0.01)
+        assert handler["ended"]["cpu_ms"] == pytest.approx(sum(e["cpu_ms"] for e in own), abs=0.01)
+        assert (handler["ended"]["start_cpu_ms"] > 0) == (handler["ended"]["start_faults"] > 0) == (name != "cold")
+        assert handler["cpu_ms"] >= handler["ended"]["cpu_ms"] + handler["ended"]["start_cpu_ms"] - 0.01
+        (way,) = [w for w in reading["by_process"] if w["process"] == handler["process"]]
+        assert way["starts"] == handler["starts"] and way["ended"] == handler["ended"]
+    assert [of(reading, n)["zygotes"] for n in kinds] == [0, 1, 0]
+    (zygote,) = [p for p in of(reading, "zygote")["process_list"] if p["state"] == "zygote"]
+    assert proc.is_alive(zygote["pid"]) and zygote["age_ms"] > 0 and zygote["cpu_ms"] > 0
+    for process in of(reading, "parked")["process_list"]:
+        assert process["state"] == "idle" and process["age_ms"] > 0 and proc.is_alive(process["pid"])
+    table = host.command("status", "-c", str(host.config)).stdout.decode()
+    assert re.search(rf"^zygote +{zygote['pid']} zygote ", table, re.M)
+
+
+def test_a_waiting_process_that_dies_is_counted_once(make_host):
+    host = make_host({"parked": {**PARKED, "workers": {"max": 4, "spare": 1}}})
+    ask = Asker(host)
+
+    def idle():
+        return [p["pid"] for p in of(ask(), "parked")["process_list"] if p["state"] == "idle" and p["pid"]]
+    (pid,) = wait_until(idle, 20, "one that waits")
+    os.kill(pid, 9)
+    wait_until(lambda: pid not in idle() and idle(), 20, "another")
+    handler = of(ask(), "parked")
+    assert (handler["started"], handler["died"], handler["restarts"]) == (2, 1, 1)
+    assert handler["ended"]["count"] == 0 == sum(handler["starts"].values())
 
 
 def test_the_totals_agree_with_the_log(make_host, fastcgi_program):

@@ -10,10 +10,11 @@ from lib.handlers import HELLO, worker
 from lib.paths import REPO
 from lib.wait import wait_until
 from test_environment import ask
-from test_status import UNTIL_GO, check_counts, hold, of, status
+from test_status import PARKED, UNTIL_GO, ZYGOTE, check_counts, hold, of, status
 
 PATH = "/-/status"
 ROUTE = {"path": PATH, "builtin": "status"}
+LONG_NAME = "a-handler-whose-name-is-as-long-as-the-name-of-a-handler-may-be0"
 
 
 def seen_by(host, address, **params):
@@ -204,12 +205,14 @@ def page(make_host, make_front, fastcgi_program, folder):
     """A host with handlers of both ways, some traffic, nginx, and what opens its page in a browser."""
     host = make_host({
         "once": {"command": [str(fastcgi_program)], "protocol": "fastcgi", "process": "per-request", "workers": {"max": 2}},
-        "kept": worker(fastcgi_program, workers={"max": 1}), "none": "exit 3",
+        "kept": worker(fastcgi_program, workers={"max": 1}), "none": "exit 3", "ahead": PARKED, "forked": ZYGOTE, LONG_NAME: HELLO,
         "held": {"script": UNTIL_GO, "workers": {"max": 1}, "queue": {"max": 5, "timeout": "60s"}}}, more_routes=[ROUTE])
     front = make_front("nginx-kept", host)
-    for path in ("/once", "/kept", "/kept", "/kept", "/none"):
+    wait_until(lambda: all(of(status(host), n)["processes"]["idle"] for n in ("ahead", "forked")), 20, "processes that wait")
+    for path in ("/once", "/kept", "/kept", "/kept", "/none", "/ahead", "/forked"):
         front.request(path)
-    host.wait_log(event="request", count=5)
+    host.wait_log(event="request", count=7)
+    wait_until(lambda: all(of(status(host), n)["processes"]["idle"] for n in ("ahead", "forked")), 20, "the next ones")
     opened = []
 
     def open_page(**options):
@@ -251,12 +254,40 @@ def test_the_page_shows_what_the_host_says(page):
     assert row_of(browser, "none")[9] == "1 bad gateway"
     ways = {r[0]: r[1:] for r in table(browser, "way")}
     heads = browser.execute_script("return [...document.querySelectorAll('#way-table thead th')].map(c => c.innerText)")
-    assert heads[1:] == ["per-request", "persistent"] and ways["Requests"] == ["2", "3"] and ways["Handlers"] == ["3", "1"]
+    assert heads[1:] == ["per-request", "parked", "zygote", "persistent"]
+    assert ways["Requests"] == ["2", "1", "1", "3"] and ways["Handlers"] == ["4", "1", "1", "1"]
+    assert row_of(browser, "ahead")[1] == "1 idle of 8" and "1 parked" in row_of(browser, "ahead")[5]
+    assert row_of(browser, "forked")[1] == "1 idle of 8, and a zygote" and "1 forked" in row_of(browser, "forked")[5]
+    assert ways["Found a process ready"] == ["–", "100\u202f%", "100\u202f%", "–"]
+    assert [text != "–" for text in ways["before it"]] == [False, True, True, False]
     (failure,) = table(browser, "failure")
     assert failure[1:5] == ["bad gateway", "502", "none", "GET /none"] and failure[7] == reading["failures"][0]["id"]
-    (process,) = table(browser, "process")
+    processes = table(browser, "process")
+    assert sorted(p[0::2][:2] for p in processes) == [["ahead", "idle"], ["forked", "idle"], ["forked", "zygote"], ["kept", "idle"]]
+    (process,) = [p for p in processes if p[0] == "kept"]
     assert process[:3] == ["kept", str(of(reading, "kept")["process_list"][0]["pid"]), "idle"]
     assert not errors_of(browser)
+
+
+@pytest.mark.limit(120)
+def test_without_requests_it_says_so(make_host, make_front, folder):
+    """No heads of tables without rows, and nothing about processes that wait where none does."""
+    host = make_host({"h": {"script": UNTIL_GO}}, more_routes=[ROUTE])
+    front = make_front("nginx-kept", host)
+    with chromium(folder) as browser:
+        browser.get(front.url(PATH))
+        wait_until(lambda: row_of(browser, "h"), 15, "the row")
+        shown = "return ['failure', 'process'].map(n => [document.querySelector(`#${n}-table thead`).offsetHeight > 1, document.querySelector(`#${n}-none`).offsetHeight > 1])"
+        assert browser.execute_script(shown) == [[False, True], [False, True]]
+        assert row_of(browser, "h")[1] == "none of 8" and row_of(browser, "h")[3] == "0.0/s, 0 so far"
+        rows = [r[0] for r in table(browser, "way")]
+        assert "CPU per request" in rows and "before it" not in rows and "Found a process ready" not in rows
+        held = hold(host, "/h")
+        wait_until(lambda: browser.execute_script(shown)[1] == [True, False], 15, "a process")
+        (host.scratch / "go").write_text("")
+        assert held.answer().status == 200
+        held.close()
+        assert not errors_of(browser)
 
 
 @pytest.mark.limit(120)
@@ -267,7 +298,9 @@ def test_it_refreshes_itself_and_leaves_alone_what_did_not_change(page):
         window.changes = [];
         new MutationObserver(list => list.forEach(m => changes.push(m.target.nodeName)))
             .observe(document.querySelector('#failure-table'), {childList: true, subtree: true, attributes: true, characterData: true});
-        getSelection().selectAllChildren(rows[0].children[0]);""")
+        getSelection().selectAllChildren(rows[0].children[0]);
+        document.querySelector('.scroll').focus({preventScroll: true});
+        scrollTo(0, 200);""")
     selected = browser.execute_script("return String(getSelection())")
     for _ in range(4):
         page.front.request("/kept")
@@ -275,6 +308,7 @@ def test_it_refreshes_itself_and_leaves_alone_what_did_not_change(page):
     assert browser.execute_script("return rows.every((r, i) => r === document.querySelectorAll('#handler-table tbody tr')[i])"), "the same rows"
     assert browser.execute_script("return changes") == [], "what did not change was not touched"
     assert browser.execute_script("return String(getSelection())") == selected != ""
+    assert browser.execute_script("return [document.activeElement.className, scrollY]") == ["scroll", 200], "the focus and the place on the page stay"
     browser.find_element("id", "pause").click()
     assert browser.find_element("id", "pause").get_attribute("aria-pressed") == "true"
     page.front.request("/kept")
@@ -324,7 +358,7 @@ return out;
 
 
 @pytest.mark.limit(120)
-@pytest.mark.parametrize("size, is_dark", [((1440, 900), False), ((1440, 900), True), ((360, 740), False), ((360, 740), True)])
+@pytest.mark.parametrize("size, is_dark", [((1440, 900), False), ((1440, 900), True), ((1024, 768), False), ((390, 844), True), ((360, 740), False)])
 def test_it_can_be_read_on_every_screen(page, size, is_dark):
     browser = page(size=size, is_dark=is_dark)
     back = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
@@ -365,10 +399,11 @@ def test_it_can_be_used_by_keyboard_and_by_screen_readers(page):
     names = [n for n, _ in reached]
     assert names[0] == "skip" and "pause" in names and "JSON" in names and "scroll" in names
     assert all(is_visible for _, is_visible in reached), reached
-    # On a phone the rows are cards, but a table all the same.
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": 360, "height": 740, "deviceScaleFactor": 1, "mobile": True})
-    tree = browser.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
-    assert any("kept" in n for n in named("rowheader")) and named("cell")
+    # On smaller screens the rows are cards, but a table all the same.
+    for width in (1024, 360):
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": 740, "deviceScaleFactor": 1, "mobile": width < 600})
+        tree = browser.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
+        assert any("kept" in n for n in named("rowheader")) and "CPU per request" in named("columnheader") and named("cell")
 
 
 @pytest.mark.limit(120)

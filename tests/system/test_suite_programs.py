@@ -117,6 +117,15 @@ def test_greet_as_a_function(make_host, program):
         assert host.request("/f", "POST", bad).status == 502, bad
 
 
+@pytest.mark.parametrize("program", GREET_FUNCTION)
+def test_the_function_in_a_process_that_waited(make_host, program):
+    host = make_host({"f": {"command": [str(suite_programs.path_of(program))], "protocol": "stdio", "process": "parked"}})
+    wait_until(lambda: json.loads(host.command("status", "-c", str(host.config), "--json").stdout)["handlers"][0]["processes"]["idle"] == 1,
+               20, "a process that waits")
+    assert host.request("/f", "POST", b'{"name":"Johnny"}').text == '{"greeting":"Hello, Johnny!"}'
+    assert host.wait_log(event="request")["start"] == "parked"
+
+
 @pytest.fixture(scope="session")
 def database(tmp_path_factory):
     """The variables with which the setup of the suite user-lookup says where its database is."""

@@ -8,7 +8,8 @@ import pytest
 from lib.handlers import HELLO, worker
 from lib.terminal import Terminal
 from lib.wait import wait_until
-from test_status import UNTIL_GO, hold, of, status
+from test_status import PARKED, UNTIL_GO, ZYGOTE, hold, of, status
+from test_status_page import LONG_NAME
 
 
 @pytest.fixture
@@ -52,7 +53,7 @@ def test_it_shows_what_status_says_and_goes_with_q(make_host, make_top, fastcgi_
         handler = of(reading, name)
         assert (row["PROCESS"], row["MAX"]) == (handler["process"], str(handler["configured"]["workers"]["max"]))
         assert row["REQUESTS"] == str(handler["totals"]["requests"])
-        assert row["P95"].startswith(f"{handler['latency_ms']['p95']:.2f}"[:3])
+        assert float(row["P95"].removesuffix("ms")) == pytest.approx(handler["latency_ms"]["p95"], abs=0.51)
     assert [rows[n]["FAILED"] for n in ("h", "w", "none")] == ["0", "0", "1"]
     failure = next(line for line in lines if reading["failures"][0]["id"] in line)
     assert "bad_gateway" in failure and "/none" in failure and "exit status 3" in failure
@@ -92,6 +93,67 @@ def test_it_takes_a_new_size(make_host, make_top):
     top.wait_for(lambda lines: len(rows_of(lines)) == 12, what="all rows again")
     top.type(b"q")
     assert top.wait_end() == 0
+
+
+def test_processes_that_wait_and_their_zygote(make_host, make_top):
+    host = make_host({"parked": PARKED, "zygote": {**ZYGOTE, "workers": {"spare": 2}}, "cold": HELLO})
+    wait_until(lambda: of(status(host), "parked")["processes"]["idle"] == 1 and of(status(host), "zygote")["processes"]["idle"] == 2, 20)
+    for path in ("/parked", "/zygote", "/cold"):
+        assert host.request(path).status == 200
+    host.wait_log(event="request", count=3)
+    top = make_top(host, columns=180)
+
+    def counts(lines, name):
+        row = rows_of(lines).get(name, {})
+        return [row.get(title) for title in ("IDLE", "ALL", "COLD", "AHEAD")]
+    top.wait_for(lambda lines: counts(lines, "parked") == ["1", "1", "0", "1"], what="one that waits")
+    lines = top.wait_for(lambda lines: counts(lines, "zygote") == ["2", "2+1", "0", "1"] and lines, what="two that wait, and a zygote")
+    assert counts(lines, "cold") == ["0", "0", "1", "0"]
+    rows = rows_of(lines)
+    assert rows["cold"]["STARTCPU"] == "-" and all(rows[n]["STARTCPU"].endswith("ms") for n in ("parked", "zygote"))
+
+
+@pytest.mark.parametrize("columns, lines", [(80, 24), (120, 40), (40, 10)])
+def test_a_long_name_leaves_room_for_the_figures(make_host, make_top, columns, lines):
+    host = make_host({"short": HELLO, LONG_NAME: HELLO, "none": "exit 3"})
+    host.request(f"/none/{'long/' * 30}")
+    host.wait_log(event="request", count=1)
+    top = make_top(host, columns=columns, lines=lines)
+    shown = top.wait_for(lambda lines: len(rows_of(lines)) >= 2 and lines)
+    assert len(shown) == lines and all(len(line) <= columns for line in shown)
+    room = max(10, columns // 4)
+    name = next(line for line in shown if line.startswith("a-handler"))[:room]
+    assert name == LONG_NAME[:room - 1] + "~"
+    titles = shown[3].split()
+    assert {"BUSY", "IDLE", "ALL"} <= set(titles) and ("FAILED" in titles) == (columns >= 80) and ("P99" in titles) == (columns >= 120)
+    top.resize(260, 20)
+    top.wait_for(lambda lines: LONG_NAME in rows_of(lines), what="the whole name where there is room")
+
+
+def test_what_clients_send_does_not_drive_the_terminal(make_host, make_top):
+    host = make_host({"none": "exit 3"})
+    host.request("/none/\x1b[2J\x1b[31m\x07\r\nforged\x9b2J")
+    host.request("/none/%1b]0;title%07%c2%9b2J/%e6%bc%a2%e5%ad%97")
+    host.wait_log(event="request", count=2)
+    top = make_top(host, columns=150)
+    lines = top.wait_for(lambda lines: any("RECENT" in line for line in lines) and lines)
+    assert [line.split()[1] for line in lines if line.startswith(("0", "1", "2"))][1:] == ["bad_gateway"] * 2 and rows_of(lines)["none"]["FAILED"] == "2"
+    assert b"\x1b[2J/" not in top.written and b"\x1b]0;title" not in top.written and b"\xc2\x9b" not in top.written and b"\x07" not in top.written
+
+
+@pytest.mark.parametrize("term", ["vt100", "xterm-mono", "linux"])
+def test_other_terminals(make_host, make_top, term):
+    """Without colours too."""
+    host = make_host({"none": "exit 3"})
+    host.request("/none")
+    host.wait_log(event="request", count=1)
+    top = make_top(host, term=term)
+    lines = top.wait_for(lambda lines: rows_of(lines).get("none", {}).get("FAILED") == "1" and lines)
+    assert lines[-1].startswith("q quit")
+    if term != "linux":
+        assert not re.search(rb"\x1b\[[0-9;]*3[0-7]m", top.written), "no colours where there are none"
+    top.type(b"q")
+    assert top.wait_end() == 0 and top.is_restored()
 
 
 def test_it_scrolls(make_host, make_top):

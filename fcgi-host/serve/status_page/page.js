@@ -45,6 +45,10 @@ function rate(n) {
 	return `${n < 10 ? n.toFixed(1) : count(Math.round(n))}/s`;
 }
 
+function share(part, whole) {
+	return whole > 0 ? `${Math.round((100 * part) / whole)}\u202f%` : NONE;
+}
+
 const failed = (totals) => Object.keys(KINDS).reduce((sum, kind) => sum + totals[kind], 0);
 
 /* Elements: made once, then only given what has changed. */
@@ -118,8 +122,8 @@ function setCell(row, index, text) {
 
 /* Handlers. */
 
-const HANDLER_COLUMNS = [["Handler"], ["Processes", "lines"], ["Waiting", "number"], ["Requests"], ["Queue", "lines"], ["Start", "lines"],
-	["First byte", "lines"], ["Total", "lines"], ["CPU per request", "number"], ["Failed", "lines"]];
+const HANDLER_COLUMNS = [["Handler"], ["Processes", "lines"], ["Waiting", "number"], ["Requests", "lines"], ["Queue", "lines times"],
+	["Start", "lines times"], ["First byte", "lines times"], ["Total", "lines times"], ["CPU per request", "number lines"], ["Failed", "lines"]];
 
 function sparkline(parent) {
 	const name = "http://www.w3.org/2000/svg";
@@ -160,6 +164,10 @@ function makeHandler(parent) {
 			make(line, "span");
 		}
 	}
+	make(content(row, 5), "small", "starts");
+	make(content(row, 8), "div");
+	make(content(row, 8), "small");
+	make(content(row, 8), "small");
 	return row;
 }
 
@@ -178,7 +186,8 @@ function setProcesses(cell, handler) {
 			cell.firstElementChild.children[index].style.width = width;
 	}
 	const parts = STATES.filter((state) => counts[state] > 0).map((state) => `${counts[state]} ${state}`);
-	setText(cell.lastElementChild, `${parts.length > 0 ? parts.join(", ") : "none"} of ${max}`);
+	const zygotes = handler.zygotes > 0 ? `, and ${handler.zygotes > 1 ? `${handler.zygotes} zygotes` : "a zygote"}` : "";
+	setText(cell.lastElementChild, `${parts.length > 0 ? parts.join(", ") : "none"} of ${max}${zygotes}`);
 }
 
 function setFailed(cell, totals) {
@@ -188,6 +197,28 @@ function setFailed(cell, totals) {
 		setClass(span, "bad", kind !== "none" && kind !== "client_gone");
 	});
 	setClass(cell, "lines", true);
+}
+
+/* Processes that wait for their request: where it found one, and what that had used
+ * before. */
+
+const isAhead = (handler) => handler.process === "parked" || handler.process === "zygote";
+const ahead = (starts) => starts.parked + starts.forked;
+const cpuIn = ({ ended }) => (ended.count > 0 ? ended.cpu_ms / ended.count : null);
+const cpuAhead = ({ ended }) => (ended.waited > 0 ? ended.start_cpu_ms / ended.waited : null);
+
+function startsText(handler) {
+	if (!isAhead(handler) || ahead(handler.starts) + handler.starts.cold === 0)
+		return "";
+	return Object.entries(handler.starts).filter(([, n]) => n > 0).map(([kind, n]) => `${count(n)} ${kind}`).join(", ");
+}
+
+function setCpu(row, handler) {
+	const [all, within, before] = content(row, 8).children;
+	setText(all, duration(handler.cpu_per_request_ms));
+	setText(within, isAhead(handler) && handler.ended.count > 0 ? `${duration(cpuIn(handler))} in it` : "");
+	setText(before, isAhead(handler) && handler.ended.waited > 0 ? `${duration(cpuAhead(handler))} before` : "");
+	setClass(row.children[8], "empty", handler.cpu_per_request_ms === null);
 }
 
 function way(handler) {
@@ -207,7 +238,8 @@ function updateHandler(row, handler) {
 	setPercentiles(row, 5, handler.start_ms);
 	setPercentiles(row, 6, handler.first_byte_ms);
 	setPercentiles(row, 7, handler.latency_ms);
-	setCell(row, 8, duration(handler.cpu_per_request_ms));
+	setText(content(row, 5).lastElementChild, startsText(handler));
+	setCpu(row, handler);
 	setFailed(content(row, 9), handler.totals);
 }
 
@@ -225,13 +257,16 @@ const WAY_ROWS = [
 	["Total, p50", span("latency_ms", "p50"), duration, true],
 	["Total, p95", span("latency_ms", "p95"), duration, true],
 	["Total, p99", span("latency_ms", "p99"), duration, true],
+	["Found a process ready", (w) => (isAhead(w) ? w.starts : null), (s) => (s ? share(ahead(s), ahead(s) + s.cold) : NONE), false, "ahead"],
 	["CPU per request", (w) => w.cpu_per_request_ms, duration, true],
+	["in the request", (w) => (w.process === "persistent" ? null : cpuIn(w)), duration, true, "ahead part"],
+	["before it", cpuAhead, duration, true, "ahead part"],
 	["Memory of a process, at most", (w) => w.max_rss_kib || null, memory, true],
 ];
 
-function makeWayRow(parent, [label]) {
+function makeWayRow(parent, [label, , , , className]) {
 	const row = make(parent, "tr");
-	make(row, "th", "", label).scope = "row";
+	make(row, "th", className, label).scope = "row";
 	return row;
 }
 
@@ -259,13 +294,16 @@ function updateWayRow(row, [, figure, format, hasBar], ways) {
 
 function updateWays(ways) {
 	const table = $("way-table"), head = table.tHead.rows[0];
+	table.style.setProperty("--ways", String(ways.length));
 	const titles = ["Figure", ...ways.map((w) => w.process)];
 	reconcile(head, titles, (title) => title, (parent, title) => {
 		const cell = make(parent, "th", "", title);
 		cell.scope = "col";
 		return cell;
 	}, () => {});
-	reconcile(table.tBodies[0], WAY_ROWS, ([label]) => label, makeWayRow, (row, figure) => updateWayRow(row, figure, ways));
+	/* Some are only of processes that wait. */
+	const rows = WAY_ROWS.filter(([, , , , className]) => !className || ways.some(isAhead));
+	reconcile(table.tBodies[0], rows, ([label]) => label, makeWayRow, (row, figure) => updateWayRow(row, figure, ways));
 	$("one-way").hidden = ways.length > 1;
 }
 
@@ -275,6 +313,11 @@ const FAILURE_COLUMNS = [["Time (UTC)", "time"], ["What", "time"], ["Status", "n
 	["Request id", "id"]];
 const PROCESS_COLUMNS = [["Handler"], ["PID", "number"], ["State"], ["Age", "number"], ["Requests", "number"], ["CPU", "number"],
 	["Memory", "number"], ["At work for", "number"], ["Request id", "id"]];
+
+function setEmpty(what, isEmpty) {
+	$(`${what}-table`).tHead.hidden = isEmpty;
+	$(`${what}-none`).hidden = !isEmpty;
+}
 
 function updateFailure(row, failure) {
 	const cells = [failure.time.slice(0, 19).replace("T", " "), KINDS[failure.kind], String(failure.status), failure.handler || NONE,
@@ -287,7 +330,7 @@ function updateFailures(failures) {
 	const button = $("all-failures"), isAll = button.getAttribute("aria-pressed") === "true";
 	reconcile($("failure-table").tBodies[0], isAll ? failures : failures.slice(0, FAILURES_SHOWN), (f) => f.id,
 		(parent) => makeRow(parent, FAILURE_COLUMNS), updateFailure);
-	$("no-failures").hidden = failures.length > 0;
+	setEmpty("failure", failures.length === 0);
 	button.hidden = failures.length <= FAILURES_SHOWN;
 	setText(button, `All ${failures.length}`);
 }
@@ -304,7 +347,7 @@ function updateProcesses(handlers) {
 	const shown = all.slice(0, PROCESSES_SHOWN);
 	reconcile($("process-table").tBodies[0], shown, (p) => `${p.handler} ${p.pid === null ? p.request || p.index : p.pid}`,
 		(parent) => makeRow(parent, PROCESS_COLUMNS), updateProcess);
-	$("no-processes").hidden = all.length > 0;
+	setEmpty("process", all.length === 0);
 	$("more-processes").hidden = all.length <= shown.length;
 	setText($("more-processes"), `And ${count(all.length - shown.length)} more.`);
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 )
 
+import "C" // so that it starts by way of the C library, as a program that is to wait must
+
 type greeting struct {
 	Greeting string `json:"greeting"`
 }
