@@ -96,7 +96,9 @@ static void on_link_end(void *ctx)
 {
 	struct spare *spare = ctx;
 
-	if (spare->process.state == PROCESS_NEW && spare->state != SPARE_TAKEN)
+	if (spare->state == SPARE_TAKEN)
+		shim_link_close(&spare->link);  /* or it might wait for ever for its nonsense to be read */
+	else if (spare->process.state == PROCESS_NEW)
 		become_gone(spare);
 	else if (spare->state == SPARE_STARTING || spare->state == SPARE_READY)
 		spare_end(spare);

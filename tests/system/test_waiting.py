@@ -189,6 +189,25 @@ def test_more_requests_than_wait_get_their_processes_all_the_same(make_host, way
     assert START[way] in how and set(how) <= {START[way], "cold"}
 
 
+def test_what_was_forked_for_a_rush_is_ended_after_it(make_host):
+    """Those for whom they were forked had got other processes by then."""
+    host = make_host({"h": {"script": "[ -e \"$SCRATCH/go\" ] || sleep 0.3\n" + PID, "process": "zygote"}})
+    wait_ready(host, "h")
+    zygote, = zygotes(host, "h")
+    os.kill(zygote, signal.SIGSTOP)
+    threads = [threading.Thread(target=host.request, args=("/h",)) for _ in range(6)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert starts(host, 6).count("cold") == 5
+    before = status_of(host, "h")["processes"]["starting"]
+    assert before > 1
+    os.kill(zygote, signal.SIGCONT)
+    wait_until(lambda: status_of(host, "h")["processes"]["starting"] == 0, 10, "the end of all starts")
+    wait_until(lambda: len(waiting(host, "h")) == 1 and len(host.children(waiting=True)) == 2, 10, "the zygote and one that waits")
+
+
 @each_way
 def test_one_that_is_killed_while_it_waits_costs_no_request(make_host, way):
     host = make_host({"h": {"script": PID, "process": way}})
