@@ -303,7 +303,7 @@ static bool begin_again(struct cgi *cgi)
 
 	if (cgi->spare == NULL || cgi->taken_bytes > 0 || cgi->has_ended_output || request->state == REQUEST_ENDING)
 		return false;
-	if (cgi->process->was_handed_over && !spare_has_left_request(cgi->spare))
+	if (!spare_has_left_request(cgi->spare))
 		return false;
 	timer_free(&cgi->exit_timer);
 	close_end(&cgi->in_fd, &cgi->in_watch);
@@ -444,7 +444,7 @@ static int hand_over(struct cgi *cgi, const struct bytes *environment, struct er
 	request->start = spare->is_forked ? START_FORKED : START_PARKED;
 	if (body_is_spent(&request->body))
 		close_end(&cgi->in_fd, &cgi->in_watch);
-	if (watch_pipes(cgi, err) < 0 || process_hand_over(cgi->process, environment, err) < 0) {
+	if (watch_pipes(cgi, err) < 0 || spare_hand_over(spare, environment, err) < 0) {
 		spare_end(spare);
 		return -1;
 	}
