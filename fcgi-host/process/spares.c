@@ -247,7 +247,7 @@ static bool start_one(struct spares *spares)
 {
 	struct spare_how how = {
 		.handler = spares->handler, .generation = spares->generation, .loop = spares->loop, .spawner = spares->spawner,
-		.preload = &spares->modules.names };
+		.preload = &spares->modules.names, .program = &spares->program };
 	struct spare *spare;
 	struct err err;
 
@@ -447,6 +447,11 @@ struct spares *spares_new(const struct handler_config *handler, uint32_t generat
 	spares->on_change = on_change_of_set;
 	spares->ctx = ctx;
 	modules_init(&spares->modules);
+	if (program_init_env(&spares->program, handler) < 0) {
+		err_set(err, "no memory for the processes that wait of handler %s", handler->name);
+		spares_free(&spares);
+		return NULL;
+	}
 	spares->pause_timer = timer_new(loop, on_time, spares);
 	spares->late_timer = timer_new(loop, on_time, spares);
 	spares->age_timer = timer_new(loop, on_time, spares);
@@ -473,6 +478,7 @@ void spares_free(struct spares **spares_ptr)
 	}
 	spares_free_zygotes(spares);
 	modules_fini(&spares->modules);
+	program_fini_env(&spares->program);
 	timer_free(&spares->pause_timer);
 	timer_free(&spares->late_timer);
 	timer_free(&spares->age_timer);
