@@ -105,7 +105,7 @@ static int check_executable(const char *path, int fd, const struct stat *st, str
 	if (own_loader() != NULL && strcmp(own_loader(), elf.loader) != 0)
 		return err_set(why, "%s uses the loader %s, fcgi-host uses %s", path, elf.loader, own_loader());
 	if (!elf.has_libc_start)
-		return err_set(why, "%s does not start by way of the C library , so that nothing can make it wait (Go: import \"C\", and -ldflags=-linkmode=external)", path);
+		return err_set(why, "%s does not start by way of the C library, so that nothing can make it wait (Go: import \"C\", and -ldflags=-linkmode=external)", path);
 	if (has_more_rights(fd, st))
 		return err_set(why, "%s is setuid, setgid or has capabilities: the loader takes no library for it", path);
 	return 0;

@@ -4,9 +4,7 @@
 #include "process/look.h"
 #include "process/priority.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -140,13 +138,6 @@ static void take_off(struct process_usage *usage, const struct process_usage *st
 	take_off_one(&usage->major_faults, start->major_faults);
 }
 
-static void close_control(struct child *child)
-{
-	if (child->control_fd > 0)
-		close(child->control_fd);
-	child->control_fd = 0;
-}
-
 static void finish_left(struct brood *brood, struct child *child)
 {
 	add_report(brood, &child->exit);
@@ -158,9 +149,8 @@ static void child_exited(struct brood *brood, struct child *child, int wait_stat
 	child->exit = (struct spawn_report){
 		.id = child->id, .at_ns = clock_monotonic_ns(), .kind = SPAWN_REPORT_EXITED,
 		.wait_status = wait_status, .usage = usage_of(rusage),
-		.start_usage = child->start_usage, .was_handed_over = child->was_handed_over };
+		.start_usage = child->start_usage };
 	take_off(&child->exit.usage, &child->start_usage);
-	close_control(child);
 	/* A process that died leaves nobody of its group behind; one that ended by
 	 * itself may. */
 	if (WIFSIGNALED(wait_status) && !child->is_ended)
@@ -214,8 +204,7 @@ static void add_child(struct brood *brood, const struct spawn_ask *ask, struct c
 	if (former != NULL)             /* its number was free again: its group is gone */
 		finish_left(brood, former);
 	child->id = ask->id;
-	child->handler = ask->handler;
-	child->generation = ask->generation;
+	child->is_ahead = ask->ahead != SPAWN_FOR_REQUEST;
 	child_table_add(&brood->children, child);
 	add_report(brood, &(struct spawn_report){
 		.id = ask->id, .at_ns = clock_monotonic_ns(), .kind = SPAWN_REPORT_STARTED, .pid = child->pid });
@@ -223,7 +212,7 @@ static void add_child(struct brood *brood, const struct spawn_ask *ask, struct c
 		brood->is_report_due = true;
 }
 
-void brood_start(struct brood *brood, const struct spawn_ask *ask, int control_fd, struct spawn_child *how)
+void brood_start(struct brood *brood, const struct spawn_ask *ask, struct spawn_child *how)
 {
 	struct child *child = child_table_take(&brood->children);
 
@@ -237,8 +226,6 @@ void brood_start(struct brood *brood, const struct spawn_ask *ask, int control_f
 		brood_fail(brood, ask->id, how->failed_step, how->failed_errno);
 		return;
 	}
-	if (control_fd > 0)
-		child->control_fd = fcntl(control_fd, F_DUPFD_CLOEXEC, 5);
 	add_child(brood, ask, child);
 }
 
@@ -255,7 +242,7 @@ static bool may_adopt(const struct brood *brood, pid_t pid)
 	return child == NULL || child->is_left;
 }
 
-void brood_adopt(struct brood *brood, const struct spawn_ask *ask, int control_fd)
+void brood_adopt(struct brood *brood, const struct spawn_ask *ask)
 {
 	struct child *child = may_adopt(brood, ask->pid) ? child_table_take(&brood->children) : NULL;
 
@@ -264,7 +251,6 @@ void brood_adopt(struct brood *brood, const struct spawn_ask *ask, int control_f
 		return;
 	}
 	child->pid = ask->pid;
-	child->control_fd = fcntl(control_fd, F_DUPFD_CLOEXEC, 5);
 	add_child(brood, ask, child);
 	brood_set_ready(child);
 }
@@ -273,7 +259,7 @@ struct child *brood_waiting(const struct brood *brood, uint64_t id)
 {
 	struct child *child = child_table_by_id(&brood->children, id);
 
-	return child == NULL || child->control_fd <= 0 ? NULL : child;
+	return child == NULL || !child->is_ahead ? NULL : child;
 }
 
 void brood_set_ready(struct child *child)
@@ -284,31 +270,6 @@ void brood_set_ready(struct child *child)
 		child->start_usage = (struct process_usage){
 			.cpu_us = look.cpu_us, .minor_faults = look.minor_faults, .major_faults = look.major_faults };
 	priority_raise(child->pid);
-}
-
-/* As handlers/shims/README.md has it: length, type, then the variables. */
-void brood_hand_over(struct child *child, char *const *envp)
-{
-	static char message[BROOD_HAND_OVER_MAX];
-	size_t len = 5;
-	uint32_t payload;
-
-	for (; *envp != NULL; envp++) {
-		size_t size = strlen(*envp) + 1;
-
-		if (size > sizeof(message) - len)
-			break;
-		memcpy(message + len, *envp, size);
-		len += size;
-	}
-	payload = htonl((uint32_t)(len - 4));
-	memcpy(message, &payload, 4);
-	message[4] = 'E';
-	if (*envp == NULL && send(child->control_fd, message, len, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)len)
-		child->was_handed_over = true;
-	else
-		signal_group(child, SIGKILL);
-	close_control(child);
 }
 
 void brood_tend(struct brood *brood)

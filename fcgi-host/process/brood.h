@@ -18,7 +18,6 @@
 
 enum {
 	BROOD_REPORTS_MAX = 32,
-	BROOD_HAND_OVER_MAX = 192 * 1024,        /* what a socket takes at once; nobody waits for a reader */
 };
 
 struct brood {
@@ -33,18 +32,15 @@ struct brood {
 
 bool brood_has(const struct brood *brood, uint64_t id);
 
-/* Each makes a report: STARTED or FAILED.  `control_fd` is the host's end of a
- * process that waits for its request, and the brood's from here on; 0: none. */
-void brood_start(struct brood *brood, const struct spawn_ask *ask, int control_fd, struct spawn_child *how);
+/* Each makes a report: STARTED or FAILED. */
+void brood_start(struct brood *brood, const struct spawn_ask *ask, struct spawn_child *how);
 /* A child that a zygote has forked for us.  It must be one of ours. */
-void brood_adopt(struct brood *brood, const struct spawn_ask *ask, int control_fd);
+void brood_adopt(struct brood *brood, const struct spawn_ask *ask);
 
 /* NULL when it is gone, or does not wait for a request. */
 struct child *brood_waiting(const struct brood *brood, uint64_t id);
 /* It waits from now on. */
 void brood_set_ready(struct child *child);
-/* The variables, ending with NULL.  A process that does not take them is killed. */
-void brood_hand_over(struct child *child, char *const *envp);
 
 /* Reports a LOADED. */
 void brood_loaded(struct brood *brood, uint32_t generation, uint64_t digest, bool is_fine);

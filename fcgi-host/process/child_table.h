@@ -17,9 +17,7 @@ struct child {
 	pid_t pid;                      /* also the number of its process group */
 	bool is_ended;                  /* its group was sent a signal that ends it */
 	bool is_left;                   /* reaped, and others of its ended group remain */
-	uint32_t handler, generation;   /* whose it is, while it waits for its request */
-	int control_fd;                 /* the host's end, until it has its request; 0: none */
-	bool was_handed_over;
+	bool is_ahead;                  /* started before its request */
 	struct process_usage start_usage;       /* until it was ready */
 	struct spawn_report exit;       /* with is_left: what will be reported */
 	struct child *next_by_id, *next_by_pid, *next_left;     /* for child_table.c only */

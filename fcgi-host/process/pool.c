@@ -215,7 +215,7 @@ static void give_places(struct pool *pool)
 	while (pool->first != NULL && free_places(pool) > 0 && give_next_place(pool))
 		;
 	if (pool->spares != NULL)
-		spares_tend(pool->spares);
+		spares_tend(pool->spares, pool->waiting);
 }
 
 static void serve_line(void *ctx)

@@ -92,6 +92,21 @@ static int build_program(struct program *program, const struct handler_config *h
 	return build_env(program, handler);
 }
 
+int program_init_env(struct program *program, const struct handler_config *handler)
+{
+	*program = (struct program){ 0 };
+	return build_env(program, handler);
+}
+
+void program_fini_env(struct program *program)
+{
+	for (size_t i = 0; i < program->env_count; i++)
+		free(program->env[i]);
+	free(program->env);
+	program->env = NULL;
+	program->env_count = 0;
+}
+
 struct program *programs_new(const struct config *config)
 {
 	struct program *programs = calloc(config->handlers_count + 1, sizeof(*programs));
@@ -105,12 +120,8 @@ struct program *programs_new(const struct config *config)
 void programs_free(struct program **programs, size_t count)
 {
 	for (size_t i = 0; *programs != NULL && i < count; i++) {
-		struct program *program = &(*programs)[i];
-
-		for (size_t j = 0; j < program->env_count; j++)
-			free(program->env[j]);
-		free(program->env);
-		free(program->directory);
+		program_fini_env(&(*programs)[i]);
+		free((*programs)[i].directory);
 	}
 	free(*programs);
 	*programs = NULL;
@@ -142,6 +153,26 @@ int program_resolve(const struct program *program, const char *script, char path
 	return S_ISREG(st.st_mode) ? 0 : EACCES;
 }
 
+static bool passes(const struct program *program, const char *entry)
+{
+	size_t name_len = strcspn(entry, "=");
+
+	return entry[name_len] != '\0' && env_name_is_safe(entry, name_len) && !is_own(program, entry, name_len);
+}
+
+int program_append_environ(const struct program *program, const struct bytes *block, struct bytes *out)
+{
+	const char *entry = (const char *)bytes_data(block), *end = block->len == 0 ? entry : entry + block->len;
+
+	for (size_t i = 0; i < program->env_count; i++)
+		if (bytes_append(out, program->env[i], strlen(program->env[i]) + 1) < 0)
+			return -1;
+	for (; entry < end; entry += strlen(entry) + 1)
+		if (passes(program, entry) && bytes_append(out, entry, strlen(entry) + 1) < 0)
+			return -1;
+	return 0;
+}
+
 int program_environ(const struct program *program, char *block, size_t block_len, char **envp, size_t envp_max)
 {
 	char *end = block + block_len;
@@ -152,9 +183,7 @@ int program_environ(const struct program *program, char *block, size_t block_len
 	for (; count < program->env_count; count++)
 		envp[count] = program->env[count];
 	for (char *entry = block; entry < end; entry += strlen(entry) + 1) {
-		size_t name_len = strcspn(entry, "=");
-
-		if (entry[name_len] == '\0' || !env_name_is_safe(entry, name_len) || is_own(program, entry, name_len))
+		if (!passes(program, entry))
 			continue;
 		if (count + 1 >= envp_max)
 			return E2BIG;

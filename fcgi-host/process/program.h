@@ -7,6 +7,7 @@
 #ifndef FCGI_HOST_PROCESS_PROGRAM_H
 #define FCGI_HOST_PROCESS_PROGRAM_H
 
+#include "base/bytes.h"
 #include "config/config.h"
 
 #include <limits.h>
@@ -42,6 +43,13 @@ int program_resolve(const struct program *program, const char *script, char path
 /* The folder that `path` names a file in; folder_out has room for path and
  * for 2 bytes. */
 void program_folder(const char *path, char *folder_out);
+
+/* Only the variables of one, for program_append_environ(). */
+int program_init_env(struct program *program, const struct handler_config *handler);
+void program_fini_env(struct program *program);
+/* Appends them and those of `block` as program_environ() does, "NAME=value\0"….
+ * 0, or -1 where `out` cannot take them. */
+int program_append_environ(const struct program *program, const struct bytes *block, struct bytes *out);
 
 /* Fills `envp` (room for envp_max pointers with the NULL): the handler's own
  * variables, then those of `block` ("NAME=value\0"…, ends with NUL) that are

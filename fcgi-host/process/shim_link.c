@@ -94,6 +94,12 @@ void shim_link_close(struct shim_link *link)
 	bytes_fini(&link->in);
 }
 
+void shim_link_pause(struct shim_link *link)
+{
+	if (link->watch != NULL)
+		watch_set(link->watch, 0);
+}
+
 void shim_link_read_last(struct shim_link *link)
 {
 	for (int i = 0; i < 64 && link->fd >= 0 && link->watch != NULL && read_some(link); i++)

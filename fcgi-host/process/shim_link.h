@@ -29,6 +29,8 @@ struct shim_link {
  * caller closes.  0, or -1 with err. */
 int shim_link_open(struct shim_link *link, struct loop *loop, int *theirs_out, struct err *err);
 void shim_link_close(struct shim_link *link);   /* a closed one is fine */
+/* Nothing is expected: what comes all the same is left to shim_link_read_last(). */
+void shim_link_pause(struct shim_link *link);
 /* What has come but was not looked at yet. */
 void shim_link_read_last(struct shim_link *link);
 /* Descriptors along with a message of no payload.  0, or -1 with errno: nothing was sent. */

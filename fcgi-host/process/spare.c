@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "process/zygote.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -11,11 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 enum {
 	STDERR_MAX_BYTES = 16 * 1024,
 	START_LONGEST_MS = 60000,       /* where there is no timeout.start */
+	HAND_OVER_MAX_BYTES = 192 * 1024,       /* what a socket takes at once */
 };
 
 static void become_gone(struct spare *spare)
@@ -56,7 +59,7 @@ static void adopt(struct spare *spare, struct slice payload)
 {
 	const uint8_t *bytes = (const uint8_t *)payload.ptr;
 	struct spawn_request request = {
-		.handler = spare->handler->number, .generation = spare->generation, .control_fds = { -1, spare->link.fd } };
+		.handler = spare->handler->number, .generation = spare->generation };
 	struct err err;
 	pid_t pid = 0;
 
@@ -96,7 +99,9 @@ static void on_link_end(void *ctx)
 {
 	struct spare *spare = ctx;
 
-	if (spare->process.state == PROCESS_NEW && spare->state != SPARE_TAKEN)
+	if (spare->state == SPARE_TAKEN)
+		shim_link_close(&spare->link);  /* or it might wait for ever for its nonsense to be read */
+	else if (spare->process.state == PROCESS_NEW)
 		become_gone(spare);
 	else if (spare->state == SPARE_STARTING || spare->state == SPARE_READY)
 		spare_end(spare);
@@ -141,7 +146,7 @@ static int ask(struct spare *spare, const struct spare_how *how, const int their
 	const int to_fork[4] = { theirs[0], theirs[1], theirs[2], control_fd };
 	struct spawn_request request = {
 		.handler = how->handler->number, .generation = how->generation, .ahead = SPAWN_PARKED, .preload = how->preload,
-		.fds = { theirs[0], theirs[1], theirs[2] }, .control_fds = { control_fd, spare->link.fd } };
+		.fds = { theirs[0], theirs[1], theirs[2] }, .control_fd = control_fd };
 
 	if (how->zygote == NULL)
 		return process_start(how->spawner, &spare->process, &request, err);
@@ -177,6 +182,7 @@ struct spare *spare_new(const struct spare_how *how, struct err *err)
 	}
 	spare->handler = how->handler;
 	spare->generation = how->generation;
+	spare->program = how->program;
 	spare->fds[0] = spare->fds[1] = spare->fds[2] = -1;
 	spare->link = (struct shim_link){ .fd = -1, .on_message = on_message, .on_end = on_link_end, .ctx = spare };
 	spare->process.on_started = on_started;
@@ -191,10 +197,39 @@ struct spare *spare_new(const struct spare_how *how, struct err *err)
 	return spare;
 }
 
+/* The message is that of handlers/shims/README.md. */
+static int make_message(const struct spare *spare, const struct bytes *environment, struct bytes *out)
+{
+	static const char head[5] = "\0\0\0\0E";
+	uint32_t payload;
+
+	bytes_init(out, HAND_OVER_MAX_BYTES);
+	if (bytes_append(out, head, sizeof(head)) < 0 || program_append_environ(spare->program, environment, out) < 0)
+		return -1;
+	payload = htonl((uint32_t)(out->len - 4));
+	memcpy(bytes_data(out), &payload, 4);
+	return 0;
+}
+
+int spare_hand_over(struct spare *spare, const struct bytes *environment, struct err *err)
+{
+	struct bytes message;
+	int status = make_message(spare, environment, &message);
+
+	if (status < 0)
+		err_set(err, "no memory for the variables");
+	else if (send(spare->link.fd, bytes_data(&message), message.len, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)message.len)
+		spare->was_handed_over = true;
+	else                            /* it is gone, or goes now: the request gets another */
+		process_signal(&spare->process, SIGKILL);
+	bytes_fini(&message);
+	return status;
+}
+
 bool spare_has_left_request(struct spare *spare)
 {
 	shim_link_read_last(&spare->link);
-	return spare->link.was_reset;
+	return !spare->was_handed_over || spare->link.was_reset;
 }
 
 void spare_hurry(struct spare *spare)

@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/loop.h"
 #include "config/config.h"
+#include "process/program.h"
 #include "process/shim_link.h"
 #include "process/spawn.h"
 
@@ -49,6 +50,8 @@ struct spare {
 	struct timer *timer;            /* starts too slowly; later: its set's */
 	uint64_t asked_ns, ready_ns;
 	const struct process *zygote;   /* that forks it, until then */
+	const struct program *program;  /* the set's: what is the handler's own */
+	bool was_handed_over;           /* its request was sent */
 	bool was_refused;               /* it said that it cannot wait: `refusal` */
 	struct err refusal;
 
@@ -70,13 +73,19 @@ struct spare_how {
 	struct spawner *spawner;
 	struct zygote *zygote;          /* forks it; NULL: it is started */
 	const struct bytes *preload;    /* learnt names, see spawn.h */
+	const struct program *program;  /* its variables; outlives the spare's hand-over */
 };
 
 /* NULL with err.  on_change, on_modules and set are for the caller to fill in at once. */
 struct spare *spare_new(const struct spare_how *how, struct err *err);
 
-/* It is gone, and was handed a request: it never took that.  A socket knows whether
- * all that was sent was read. */
+/* To one that is taken: its request's variables, "NAME=value\0"…, those that are
+ * safe, behind the handler's own.  -1 with err: nothing was sent.  One that is gone
+ * already is no failure: see below. */
+int spare_hand_over(struct spare *spare, const struct bytes *environment, struct err *err);
+
+/* It is gone, and has not taken its request.  A socket knows whether all that was
+ * sent was read. */
 bool spare_has_left_request(struct spare *spare);
 
 /* A request waits for it. */

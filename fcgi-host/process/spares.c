@@ -203,6 +203,19 @@ static void end_due(struct spares *spares)
 			end_spare(spare);
 }
 
+/* Forked for requests that then got another process. */
+static void end_surplus(struct spares *spares)
+{
+	unsigned fresh = count_fresh(spares, SPARE_READY);
+
+	for (struct spare *spare = spares->first; spare != NULL && fresh > spares->handler->workers.spare; spare = spare->next) {
+		if (spare->state != SPARE_READY || spare->is_due)
+			continue;
+		end_spare(spare);
+		fresh--;
+	}
+}
+
 static void on_change(struct spare *spare)
 {
 	struct spares *spares = spare->set;
@@ -234,7 +247,7 @@ static bool start_one(struct spares *spares)
 {
 	struct spare_how how = {
 		.handler = spares->handler, .generation = spares->generation, .loop = spares->loop, .spawner = spares->spawner,
-		.preload = &spares->modules.names };
+		.preload = &spares->modules.names, .program = &spares->program };
 	struct spare *spare;
 	struct err err;
 
@@ -272,7 +285,7 @@ static void refresh_stamp(struct spares *spares)
 	spares->stamped_ns = clock_monotonic_ns();
 }
 
-void spares_tend(struct spares *spares)
+void spares_tend(struct spares *spares, unsigned waiting)
 {
 	unsigned want = spares->handler->workers.spare;
 	unsigned have;
@@ -281,6 +294,8 @@ void spares_tend(struct spares *spares)
 	spares_sweep_zygotes(spares);
 	on_age_time(spares, clock_monotonic_ns());
 	end_due(spares);
+	if (waiting == 0)
+		end_surplus(spares);
 	if (!spares_may_start(spares))
 		return;
 	have = count_fresh(spares, SPARE_READY) + count_fresh(spares, SPARE_STARTING) + spares->owed;
@@ -293,6 +308,13 @@ void spares_tend(struct spares *spares)
 }
 
 /* Handing out. */
+
+static bool tells_modules(const struct spares *spares)
+{
+	enum runtime_hook hook = spares->stamp.found.hook;
+
+	return config_learns_preload(spares->handler) && hook != HOOK_PROGRAM && hook != HOOK_PHP;
+}
 
 struct spare *spares_take(struct spares *spares)
 {
@@ -308,6 +330,9 @@ struct spare *spares_take(struct spares *spares)
 	}
 	drop(spares, spare);
 	spare->state = SPARE_TAKEN;
+	/* That it takes its request is nothing to wake up for. */
+	if (!tells_modules(spares))
+		shim_link_pause(&spare->link);
 	if (spares->owed++ == 0)
 		timer_set(spares->refill_timer, REFILL_LATEST_MS);
 	return spare;
@@ -422,6 +447,11 @@ struct spares *spares_new(const struct handler_config *handler, uint32_t generat
 	spares->on_change = on_change_of_set;
 	spares->ctx = ctx;
 	modules_init(&spares->modules);
+	if (program_init_env(&spares->program, handler) < 0) {
+		err_set(err, "no memory for the processes that wait of handler %s", handler->name);
+		spares_free(&spares);
+		return NULL;
+	}
 	spares->pause_timer = timer_new(loop, on_time, spares);
 	spares->late_timer = timer_new(loop, on_time, spares);
 	spares->age_timer = timer_new(loop, on_time, spares);
@@ -448,6 +478,7 @@ void spares_free(struct spares **spares_ptr)
 	}
 	spares_free_zygotes(spares);
 	modules_fini(&spares->modules);
+	program_fini_env(&spares->program);
 	timer_free(&spares->pause_timer);
 	timer_free(&spares->late_timer);
 	timer_free(&spares->age_timer);

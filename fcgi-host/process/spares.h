@@ -21,9 +21,9 @@ struct spares *spares_new(const struct handler_config *handler, uint32_t generat
 	struct spawner *spawner, void (*on_change)(void *ctx), void *ctx, struct err *err);
 void spares_free(struct spares **spares);
 
-/* Starts what is missing, ends what is too much, forgets what is gone.  From the
- * loop. */
-void spares_tend(struct spares *spares);
+/* Starts what is missing, ends what is too much, forgets what is gone.  `waiting`
+ * requests have no process yet.  From the loop. */
+void spares_tend(struct spares *spares, unsigned waiting);
 
 /* One that waits, the caller's from here on with its part of the budget; or NULL. */
 struct spare *spares_take(struct spares *spares);

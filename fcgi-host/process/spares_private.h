@@ -23,6 +23,7 @@ struct spares {
 	unsigned owed;                  /* taken, and their answers have not ended: not to be replaced yet */
 	struct timer *refill_timer;     /* but no longer than this */
 	struct modules modules;
+	struct program program;         /* only what is the handler's own of its variables */
 	struct stamp stamp;             /* of what all of them were started from */
 	uint64_t stamped_ns;            /* what older ones have loaded is not learnt */
 	uint64_t typical_ns;            /* from asking to ready; 0: none was */

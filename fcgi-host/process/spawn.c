@@ -197,7 +197,6 @@ static void on_report(void *ctx, const struct spawn_report *report)
 		process->wait_status = report->wait_status;
 		process->usage = report->usage;
 		process->start_usage = report->start_usage;
-		process->was_handed_over = report->was_handed_over != 0;
 	}
 	tell_gone(spawner, process);
 }
@@ -380,9 +379,9 @@ static struct spawn_message message_of(const struct spawn_request *request)
 			message.fds[count++] = request->fds[i];
 		}
 	}
-	for (unsigned i = 0; request->ahead != SPAWN_FOR_REQUEST && i < 2; i++) {
-		message.ask.fds |= 1u << (SPAWN_FD_CONTROL + i);
-		message.fds[count++] = request->control_fds[i];
+	if (request->ahead != SPAWN_FOR_REQUEST) {
+		message.ask.fds |= 1u << SPAWN_FD_CONTROL;
+		message.fds[count++] = request->control_fd;
 	}
 	return message;
 }

@@ -56,7 +56,6 @@ struct process {
 	int failed_errno;
 	struct process_usage usage;     /* where it waited: since it was handed its request */
 	bool was_ahead;                 /* it waited: start_usage is known */
-	bool was_handed_over;           /* when GONE and was_ahead: it had got its request */
 	struct process_usage start_usage;       /* until it was ready */
 	void (*on_started)(void *ctx);  /* may be NULL; unless is_prompt up to 5 ms late, unlike started_ns */
 	void (*on_gone)(void *ctx);     /* exited, or never ran (failed_step is set) */
@@ -76,7 +75,7 @@ struct spawn_request {
 	int fds[3];                     /* stdin, stdout, stderr; -1 is /dev/null.  Stay the caller's */
 	enum spawn_ahead ahead;         /* started at lower priority where that can be raised again */
 	const struct bytes *preload;    /* with ahead: learnt modules, "NAME\0"…; may be NULL */
-	int control_fds[2];             /* with ahead: the process's end and ours, which the spawner keeps; both stay the caller's */
+	int control_fd;                 /* with ahead: the process's end of its control socket; stays the caller's */
 	bool is_prompt;                 /* on_started comes at once, at the price of a wake-up */
 };
 
@@ -125,16 +124,12 @@ int process_start(struct spawner *spawner, struct process *process, const struct
 
 /* A process that a zygote has forked becomes a child of the zygote's spawner; from
  * here on it is as one that was started (on_started comes at once, then on_gone).
- * `request` gives handler, generation and control_fds[1]. */
+ * `request` gives handler and generation. */
 int process_adopt(struct process *process, const struct process *zygote, pid_t pid, const struct spawn_request *request, struct err *err);
 
 /* It is initialised and waits: its normal priority, and what it has used is
  * accounted to its start. */
 void process_set_ready(struct process *process);
-
-/* Its request's variables, "NAME=value\0"…  One that died before says so in
- * was_handed_over.  -1: nothing was sent. */
-int process_hand_over(struct process *process, const struct bytes *environ, struct err *err);
 
 /* Signals the whole process group: TERM, KILL, INT, HUP, QUIT, USR1, USR2 or
  * CONT.  After one of the first five but KILL, on_gone waits until all of the

@@ -23,8 +23,8 @@ enum {
 	SPAWN_ENVIRON_MAX_BYTES = 6 * 1024 * 1024,      /* Linux never takes more, whatever the limits */
 };
 
-/* Descriptors 0 to 2 of a process, its end of the control socket, and the other. */
-enum { SPAWN_FD_CONTROL = 3, SPAWN_FD_OTHER_END = 4, SPAWN_FDS = 5 };
+/* Descriptors 0 to 2 of a process, and its end of the control socket. */
+enum { SPAWN_FD_CONTROL = 3, SPAWN_FDS = 4 };
 
 enum spawn_ask_kind {
 	SPAWN_ASK_START = 1,
@@ -34,16 +34,15 @@ enum spawn_ask_kind {
 	SPAWN_ASK_RIGHTS,               /* sockets go from the rights of `id`, a generation too, to those of `generation` */
 	SPAWN_ASK_ADOPT,                /* `pid`, forked by a zygote: answered as a START */
 	SPAWN_ASK_READY,                /* it waits for its request */
-	SPAWN_ASK_HAND_OVER,            /* its request: environ */
 };
 
 struct spawn_ask {
 	uint64_t id;                    /* chosen by the relay, never used twice */
 	uint32_t kind;                  /* enum spawn_ask_kind */
 	uint32_t handler;               /* START, ADOPT: its number */
-	uint32_t fds;                   /* START, ADOPT: bit i is set when descriptor i travels along, see SPAWN_FDS */
+	uint32_t fds;                   /* START: bit i is set when descriptor i travels along, see SPAWN_FDS */
 	uint32_t script_len;            /* START: with the NUL; 0 when there is none */
-	uint32_t environ_len;           /* START, HAND_OVER; with `ahead` the names of learnt modules */
+	uint32_t environ_len;           /* START; with `ahead` the names of learnt modules */
 	uint32_t ahead;                 /* START: enum spawn_ahead */
 	int32_t pid;                    /* ADOPT */
 	uint32_t signal;                /* SIGNAL */
@@ -70,7 +69,6 @@ struct spawn_report {
 	int32_t wait_status;            /* EXITED */
 	struct process_usage usage;     /* EXITED: without what was used until it was ready */
 	struct process_usage start_usage;       /* EXITED: until it was ready */
-	uint32_t was_handed_over;       /* EXITED */
 };
 
 #endif

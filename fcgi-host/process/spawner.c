@@ -38,7 +38,7 @@ struct spawner_state {
 	char *input;                            /* INPUT_MAX_BYTES, touched as needed */
 	size_t input_len;
 	char **envp;                            /* ENVP_MAX, touched as needed */
-	int fds[SPAWN_FDS];                     /* received, for the START or ADOPT being read */
+	int fds[SPAWN_FDS];                     /* received, for the START being read */
 	unsigned fds_count;
 	bool is_short_of_fds;                   /* the kernel could not hand some over */
 	sigset_t wait_mask;                     /* all but CHLD blocked */
@@ -114,7 +114,7 @@ static void start_program(struct spawner_state *state, const struct spawn_ask *a
 		how.directory = directory;
 	}
 	if (set_variables(state, ask, program, block) == 0)
-		brood_start(&state->brood, ask, is_ahead ? fds[SPAWN_FD_OTHER_END] : 0, &how);
+		brood_start(&state->brood, ask, &how);
 }
 
 static void check_handler(struct spawner_state *state, const struct spawn_ask *ask)
@@ -143,7 +143,7 @@ static void check_start(struct spawner_state *state, const struct spawn_ask *ask
 		end_for_bad_message(state, "variables");
 	if (ask->ahead > SPAWN_ZYGOTE || (ask->ahead != SPAWN_FOR_REQUEST && program->argv == NULL))
 		end_for_bad_message(state, "a process that waits");
-	if (ask->fds >> SPAWN_FD_CONTROL != (ask->ahead == SPAWN_FOR_REQUEST ? 0 : 3))
+	if (ask->fds >> SPAWN_FD_CONTROL != (ask->ahead == SPAWN_FOR_REQUEST ? 0 : 1))
 		end_for_bad_message(state, "descriptors");
 }
 
@@ -186,16 +186,10 @@ static void take_start(struct spawner_state *state, const struct spawn_ask *ask,
 
 static void take_adopt(struct spawner_state *state, const struct spawn_ask *ask)
 {
-	int fds[SPAWN_FDS];
-
 	check_handler(state, ask);
-	if (ask->fds != 1u << SPAWN_FD_OTHER_END)
+	if (ask->fds != 0)
 		end_for_bad_message(state, "descriptors");
-	if (sort_descriptors(state, ask, fds) != 0)
-		brood_fail(&state->brood, ask->id, SPAWN_STEP_DESCRIPTORS, EMFILE);
-	else
-		brood_adopt(&state->brood, ask, fds[SPAWN_FD_OTHER_END]);
-	drop_descriptors(state);
+	brood_adopt(&state->brood, ask);
 }
 
 static void take_ready(struct spawner_state *state, const struct spawn_ask *ask)
@@ -206,23 +200,6 @@ static void take_ready(struct spawner_state *state, const struct spawn_ask *ask)
 		return;
 	brood_set_ready(child);
 	state->brood.is_report_due = state->brood.reports_count > 0;    /* of its start, among others */
-}
-
-/* One that is gone says in its EXITED that it had no request. */
-static void take_hand_over(struct spawner_state *state, const struct spawn_ask *ask, char *block)
-{
-	struct child *child = brood_waiting(&state->brood, ask->id);
-	const struct edition *edition;
-
-	if (ask->environ_len > 0 && block[ask->environ_len - 1] != '\0')
-		end_for_bad_message(state, "variables");
-	if (child == NULL)
-		return;
-	edition = edition_find(state->editions, child->generation);
-	if (edition != NULL && program_environ(&edition->programs[child->handler], block, ask->environ_len, state->envp, ENVP_MAX) == 0)
-		brood_hand_over(child, state->envp);
-	else
-		brood_signal(&state->brood, ask->id, SIGKILL);
 }
 
 static void take_signal(struct spawner_state *state, const struct spawn_ask *ask)
@@ -268,11 +245,11 @@ static size_t message_len(struct spawner_state *state, const char *input, size_t
 	if (len < sizeof(*ask_out))
 		return 0;
 	memcpy(ask_out, input, sizeof(*ask_out));
-	if (ask_out->kind < SPAWN_ASK_START || ask_out->kind > SPAWN_ASK_HAND_OVER)
+	if (ask_out->kind < SPAWN_ASK_START || ask_out->kind > SPAWN_ASK_READY)
 		end_for_bad_message(state, "kind");
 	if (ask_out->script_len > SPAWN_SCRIPT_MAX_BYTES || ask_out->environ_len > SPAWN_ENVIRON_MAX_BYTES ||
 	    (ask_out->kind != SPAWN_ASK_START && ask_out->script_len > 0) ||
-	    (ask_out->kind != SPAWN_ASK_START && ask_out->kind != SPAWN_ASK_HAND_OVER && ask_out->environ_len > 0))
+	    (ask_out->kind != SPAWN_ASK_START && ask_out->environ_len > 0))
 		end_for_bad_message(state, "length");
 	whole = sizeof(*ask_out) + ask_out->script_len + ask_out->environ_len;
 	return len < whole ? 0 : whole;
@@ -292,7 +269,6 @@ static void take_messages(struct spawner_state *state)
 		case SPAWN_ASK_RIGHTS: take_rights(state, &ask); break;
 		case SPAWN_ASK_ADOPT: take_adopt(state, &ask); break;
 		case SPAWN_ASK_READY: take_ready(state, &ask); break;
-		case SPAWN_ASK_HAND_OVER: take_hand_over(state, &ask, state->input + done + sizeof(ask)); break;
 		}
 		done += len;
 	}

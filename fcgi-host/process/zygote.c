@@ -136,8 +136,7 @@ static int start(struct zygote *zygote, uint32_t generation, struct loop *loop, 
 	if (zygote->err_watch != NULL && shim_link_open(&zygote->link, loop, &control_fd, err) == 0) {
 		request.fds[0] = -1;
 		request.fds[1] = request.fds[2] = fds[1];
-		request.control_fds[0] = control_fd;
-		request.control_fds[1] = zygote->link.fd;
+		request.control_fd = control_fd;
 		status = process_start(spawner, &zygote->process, &request, err);
 	}
 	close(fds[1]);

@@ -284,7 +284,7 @@ static bool begin_again(struct cgi *cgi)
 
 	if (cgi->spare == NULL || cgi->taken_bytes > 0 || cgi->has_ended_output || request->state == REQUEST_ENDING)
 		return false;
-	if (cgi->process->was_handed_over && !spare_has_left_request(cgi->spare))
+	if (!spare_has_left_request(cgi->spare))
 		return false;
 	timer_free(&cgi->exit_timer);
 	close_end(&cgi->in_fd, &cgi->in_watch);

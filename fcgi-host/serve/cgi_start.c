@@ -114,7 +114,7 @@ static int start_process(struct cgi *cgi, const struct bytes *environment, const
 
 static int hand_over(struct cgi *cgi, const struct bytes *environment, struct err *err)
 {
-	if (process_hand_over(cgi->process, environment, err) < 0)
+	if (spare_hand_over(cgi->spare, environment, err) < 0)
 		return -1;
 	request_on_started(cgi->request, cgi->process->pid, clock_monotonic_ns());
 	watch_set(cgi->err_watch, WATCH_READ);

@@ -349,13 +349,15 @@ def holds(setup, report, results, cpu, gaps):
             size = 1 if gap >= 100 else BLOCK
             report.compare(f"{what}, {front}, {gap} ms", None, of_blocks(got[above], field, size), of_blocks(got[below], field, size), "ms", limit)
     for gap in gaps:
-        held = gap in (10, 100)
+        # What is started ahead takes as long as a start: at less than that between requests it is used up.
+        held, is_long = gap in (10, 100), gap in (100, 1000)
         for way in ("parked", "zygote") if "c" in names else ():
             compare(f"C {way} to persistent", "nginx", gap, f"c-{way}", "c-persistent", 1, ("<=", 2) if held else None)
         for way in ("parked", "zygote") if "python" in names else ():
-            compare(f"Python cold to {way}", "nginx", gap, "python-per-request", f"python-{way}", 0, (">=", 20) if held else None)
+            compare(f"Python cold to {way}", "nginx", gap, "python-per-request", f"python-{way}", 0,
+                    (">=", 20) if (held if way == ZYGOTE else is_long) else None)
         if "node" in names:
-            compare("Node cold to parked", "nginx", gap, "node-per-request", "node-parked", 0, (">=", 20) if held else None)
+            compare("Node cold to parked", "nginx", gap, "node-per-request", "node-parked", 0, (">=", 20) if is_long else None)
     if "python" in names and cpu:
         pair = [[{"us": us} for us in cpu[f"python-{way}"]] for way in (COLD, ZYGOTE)]
         report.compare("CPU, Python cold to zygote", None, *pair, "us", (">=", 5))

@@ -189,6 +189,25 @@ def test_more_requests_than_wait_get_their_processes_all_the_same(make_host, way
     assert START[way] in how and set(how) <= {START[way], "cold"}
 
 
+def test_what_was_forked_for_a_rush_is_ended_after_it(make_host):
+    """Those for whom they were forked had got other processes by then."""
+    host = make_host({"h": {"script": "[ -e \"$SCRATCH/go\" ] || sleep 0.3\n" + PID, "process": "zygote"}})
+    wait_ready(host, "h")
+    zygote, = zygotes(host, "h")
+    os.kill(zygote, signal.SIGSTOP)
+    threads = [threading.Thread(target=host.request, args=("/h",)) for _ in range(6)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert starts(host, 6).count("cold") == 5
+    before = status_of(host, "h")["processes"]["starting"]
+    assert before > 1
+    os.kill(zygote, signal.SIGCONT)
+    wait_until(lambda: status_of(host, "h")["processes"]["starting"] == 0, 10, "the end of all starts")
+    wait_until(lambda: len(waiting(host, "h")) == 1 and len(host.children(waiting=True)) == 2, 10, "the zygote and one that waits")
+
+
 @each_way
 def test_one_that_is_killed_while_it_waits_costs_no_request(make_host, way):
     host = make_host({"h": {"script": PID, "process": way}})
@@ -454,3 +473,43 @@ def test_variables_that_a_hand_over_cannot_take_mean_a_cold_start(make_host, way
     wait_ready(host, "h")
     assert host.request("/h").text == "00"
     assert starts(host, 3)[-1] == START[way]
+
+
+# What a runtime such as Go's does: it takes the variables from behind the arguments, and the auxiliary vector from behind those.
+FROM_THE_STACK = """
+#include <elf.h>
+#include <stdio.h>
+#include <sys/auxv.h>
+int main(int argc, char **argv)
+{
+	char **at = argv + argc + 1;
+	unsigned long page = 0;
+
+	printf("Content-Type: text/plain\\n\\n");
+	for (; *at; at++)
+		printf("%s\\n", *at);
+	for (Elf64_auxv_t *entry = (Elf64_auxv_t *)(at + 1); entry->a_type != AT_NULL; entry++)
+		if (entry->a_type == AT_PAGESZ)
+			page = entry->a_un.a_val;
+	printf("pages: %s\\n", page == getauxval(AT_PAGESZ) ? "as they are" : "unknown");
+	return 0;
+}
+"""
+
+
+@each_way
+@pytest.mark.parametrize("variables", [0, 60])
+def test_a_program_finds_its_variables_and_the_auxiliary_vector_behind_its_arguments(make_host, folder, way, variables):
+    program = compile_c(folder, "from_the_stack", FROM_THE_STACK)
+    env = {f"NAME_{i}": "value" for i in range(variables)}
+    host = make_host({"h": {"command": [str(program), "one", "two"], "process": way}, "cold": {"command": [str(program), "one", "two"]}},
+                     defaults={"env": env})
+    wait_ready(host, "h")
+    headers = [("X-Sent", "by the client")] * (variables == 0)
+    waited, cold = (host.request(path, headers=headers).text.splitlines() for path in ("/h", "/cold"))
+    assert waited[-1] == cold[-1] == "pages: as they are"
+
+    def of_both(lines):
+        return [line for line in lines if not re.match("REQUEST_ID=|SCRIPT_NAME=|REQUEST_URI=|PATH_", line)]
+    assert of_both(waited) == of_both(cold) and len(cold) > 15 + variables
+    assert host.wait_log(event="request", handler="h")["start"] == START[way]
