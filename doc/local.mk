@@ -1,7 +1,7 @@
 dist_man1_MANS = %D%/fcgi-host-compare.1
 dist_man8_MANS = %D%/fcgi-host.8
 dist_man5_MANS = %D%/fcgi-host.yaml.5
-dist_doc_DATA = %D%/ARCHITECTURE.md %D%/front-ends.md \
+dist_doc_DATA = %D%/ARCHITECTURE.md %D%/front-ends.md %D%/packaging.md \
 	%D%/from-fcgiwrap.md %D%/from-spawn-fcgi.md %D%/from-mod_fcgid.md %D%/from-php-fpm.md
 
 # Writes the keys of fcgi-host.yaml.5 anew.

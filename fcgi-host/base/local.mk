@@ -1,5 +1,6 @@
 # Bytes, text, errors, log, clock, event loop: knows nothing of the rest.
 fcgi_host_libfcgihost_a_SOURCES += \
+	%D%/buckets.h \
 	%D%/bytes.c %D%/bytes.h \
 	%D%/clock.c %D%/clock.h \
 	%D%/env_names.c %D%/env_names.h \

@@ -88,22 +88,14 @@ static int join_var(struct vars *vars, struct slice name, struct slice value)
 static int add_header(struct vars *vars, const char *text)
 {
 	const char *colon = strchr(text, ':');
-	char name[256] = "HTTP_";
-	size_t len;
-	struct slice as;
+	char buffer[VARS_FIELD_NAME_BYTES];
+	struct slice name = { buffer, 0 };
 
-	if (colon == NULL || colon == text || colon - text > 200)
+	if (colon != NULL)
+		name = vars_field_name((struct slice){ text, (size_t)(colon - text) }, buffer);
+	if (name.len == 0)
 		return complain("-H takes 'Name: value', not '%s'", text);
-	len = (size_t)(colon - text);
-	for (size_t i = 0; i < len; i++) {
-		char c = text[i] >= 'a' && text[i] <= 'z' ? (char)(text[i] - 0x20) : text[i];
-
-		name[5 + i] = c == '-' ? '_' : c;
-	}
-	as = (struct slice){ name, 5 + len };
-	if (slice_is(as, "HTTP_CONTENT_TYPE") || slice_is(as, "HTTP_CONTENT_LENGTH"))
-		as = (struct slice){ name + 5, len };
-	if (join_var(vars, as, slice_trim(slice_of(colon + 1))) != 0)
+	if (join_var(vars, name, slice_trim(slice_of(colon + 1))) != 0)
 		return complain("'%.100s' cannot be sent", text);
 	return 0;
 }

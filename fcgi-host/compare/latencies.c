@@ -1,31 +1,9 @@
 #include "compare/latencies.h"
 
+#include "base/buckets.h"
+
 #include <math.h>
 #include <stddef.h>
-
-enum { PARTS = 1 << LATENCIES_PART_BITS };
-
-static size_t bucket_of(uint64_t ns)
-{
-	unsigned shift;
-
-	if (ns < PARTS)
-		return (size_t)ns;
-	if (ns >> LATENCIES_VALUE_BITS != 0)
-		return LATENCIES_BUCKETS - 1;
-	shift = 63u - (unsigned)__builtin_clzll(ns) - LATENCIES_PART_BITS;
-	return ((size_t)shift << LATENCIES_PART_BITS) + (size_t)(ns >> shift);
-}
-
-static uint64_t middle_of(size_t bucket)
-{
-	unsigned shift;
-
-	if (bucket < 2 * PARTS)
-		return bucket;
-	shift = (unsigned)(bucket >> LATENCIES_PART_BITS) - 1;
-	return ((uint64_t)(PARTS + bucket % PARTS) << shift) + ((uint64_t)1 << shift) / 2;
-}
 
 static void widen(struct latencies *latencies, uint64_t min_ns, uint64_t max_ns)
 {
@@ -41,7 +19,7 @@ void latencies_add(struct latencies *latencies, uint64_t ns)
 	latencies->count++;
 	latencies->sum_ns += (double)ns;
 	latencies->sum_of_squares += (double)ns * (double)ns;
-	latencies->counts[bucket_of(ns)]++;
+	latencies->counts[buckets_of(ns, LATENCIES_PART_BITS, LATENCIES_VALUE_BITS)]++;
 }
 
 void latencies_merge(struct latencies *into, const struct latencies *from)
@@ -71,21 +49,9 @@ double latencies_deviation_ns(const struct latencies *latencies)
 	return variance > 0 ? sqrt(variance) : 0;
 }
 
-/* How many, counted from the least, a percentile stands at: 1 to count. */
-static uint64_t rank_of(double percent, uint64_t count)
-{
-	double exact = percent / 100 * (double)count;
-	uint64_t rank = exact <= 1 ? 1 : (uint64_t)exact;
-
-	/* 99 per cent of 1000 is 990, also where that is not exact. */
-	if ((double)rank < exact - 1e-9 * (double)count)
-		rank++;
-	return rank > count ? count : rank;
-}
-
 uint64_t latencies_percentile_ns(const struct latencies *latencies, double percent)
 {
-	uint64_t rank = rank_of(percent, latencies->count), passed = 0, ns;
+	uint64_t rank = buckets_rank(percent, latencies->count), passed = 0, ns;
 	size_t bucket = 0;
 
 	if (latencies->count == 0)
@@ -96,7 +62,7 @@ uint64_t latencies_percentile_ns(const struct latencies *latencies, double perce
 		return latencies->min_ns;
 	while (bucket < LATENCIES_BUCKETS && (passed += latencies->counts[bucket]) < rank)
 		bucket++;
-	ns = middle_of(bucket);
+	ns = buckets_middle(bucket, LATENCIES_PART_BITS);
 	if (ns < latencies->min_ns)
 		return latencies->min_ns;
 	return ns > latencies->max_ns ? latencies->max_ns : ns;

@@ -51,21 +51,12 @@ static char *path_with(const char *path, const struct numbers *numbers, unsigned
 static int add_header_var(struct vars *vars, const char *text)
 {
 	const char *colon = strchr(text, ':');
-	char name[256] = "HTTP_";
-	size_t len = colon == NULL ? 0 : (size_t)(colon - text);
-	struct slice as;
+	char buffer[VARS_FIELD_NAME_BYTES];
+	struct slice name = { buffer, 0 };
 
-	if (len == 0 || len > 200)
-		return -1;
-	for (size_t i = 0; i < len; i++) {
-		char c = text[i] >= 'a' && text[i] <= 'z' ? (char)(text[i] - 0x20) : text[i];
-
-		name[5 + i] = c == '-' ? '_' : c;
-	}
-	as = (struct slice){ name, 5 + len };
-	if (slice_is(as, "HTTP_CONTENT_TYPE") || slice_is(as, "HTTP_CONTENT_LENGTH"))
-		as = (struct slice){ name + 5, len };
-	return vars_set(vars, as, slice_trim(slice_of(colon + 1))) > VARS_REPLACED ? -1 : 0;
+	if (colon != NULL)
+		name = vars_field_name((struct slice){ text, (size_t)(colon - text) }, buffer);
+	return name.len == 0 || vars_set(vars, name, slice_trim(slice_of(colon + 1))) > VARS_REPLACED ? -1 : 0;
 }
 
 static void set_vars(struct vars *vars, const struct request_spec *spec, const char *path)

@@ -79,6 +79,14 @@ static void judge(struct spares *spares, struct zygote *zygote)
 	}
 }
 
+/* Its children may say that they are ready when it has gone. */
+static void forget_zygote(const struct spares *spares, const struct zygote *zygote)
+{
+	for (struct spare *spare = spares->first; spare != NULL; spare = spare->next)
+		if (spare->zygote == &zygote->process)
+			spare->zygote = NULL;
+}
+
 void spares_sweep_zygotes(struct spares *spares)
 {
 	struct zygote **link = &spares->zygotes;
@@ -95,6 +103,7 @@ void spares_sweep_zygotes(struct spares *spares)
 			judge(spares, zygote);
 		spares_count_ended(spares, &zygote->process);
 		budget_give(spares->share);
+		forget_zygote(spares, zygote);
 		zygote_free(&zygote);
 	}
 }

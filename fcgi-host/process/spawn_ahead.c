@@ -5,14 +5,14 @@
 
 int process_adopt(struct process *process, const struct process *zygote, pid_t pid, const struct spawn_request *request, struct err *err)
 {
-	struct spawner *spawner = zygote->spawner;
+	struct spawner *spawner = zygote == NULL ? NULL : zygote->spawner;
 	struct spawn_message message = {
 		.ask = {
 			.kind = SPAWN_ASK_ADOPT, .handler = request->handler, .generation = request->generation, .ahead = SPAWN_PARKED,
 			.is_prompt = true, .pid = pid },
 	};
 
-	if (!spawner_has(spawner, zygote))
+	if (zygote == NULL || !spawner_has(spawner, zygote))
 		return err_set(err, "the zygote is gone");
 	return spawner_begin(spawner, process, zygote->id % spawner->links_count, &message, err);
 }

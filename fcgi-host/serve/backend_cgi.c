@@ -1,18 +1,16 @@
 /*
- * One process for one request: its stdin, stdout and stderr are pipes.  It is
- * started for that, or has waited for it (process/spare.h).  A CGI program's
- * answer is over with its output; whether a stdio function has given one is known
- * when it has ended.
+ * One process for one request: its stdin, stdout and stderr are pipes.  How the
+ * request gets it is in cgi_start.c.  A CGI program's answer is over with its
+ * output; whether a stdio function has given one is known when it has ended.
  */
 #include "serve/backend.h"
 
 #include "base/clock.h"
 #include "process/exiting.h"
-#include "process/spare.h"
+#include "serve/cgi_start.h"
 #include "serve/request.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,23 +22,6 @@
 enum {
 	STDERR_PIECE_BYTES = 16 * 1024,
 	EXIT_WAIT_MS = 20,      /* between the end of stdout and the news of the exit */
-	ENTRY_MAX_BYTES = 128 * 1024,           /* one variable, as execve takes it */
-	HAND_OVER_MAX_BYTES = 128 * 1024,       /* all, as a socket takes them at once */
-};
-
-struct cgi {
-	struct request *request;
-	struct process started;                 /* for this request */
-	struct spare *spare;                    /* that waited for it, or NULL */
-	struct process *process;                /* the one of the two */
-	uint64_t taken_bytes;                   /* of the request's body, by its stdin */
-	int in_fd, out_fd, err_fd;              /* our ends; -1 when closed */
-	struct watch *in_watch, *out_watch, *err_watch;
-	struct timer *exit_timer;
-	struct defer drain;
-	bool is_gone;                           /* the process, and those of its group that had to go */
-	size_t left_bytes;                      /* of output in the pipe when it went */
-	bool has_ended_output;                  /* told to the request */
 };
 
 static void close_end(int *fd, struct watch **watch)
@@ -366,28 +347,6 @@ static void kill_group(struct request *request, int signal)
 
 /* Start. */
 
-static int open_pipes(struct cgi *cgi, int child_fds[3], struct err *err)
-{
-	int in[2], out[2], errors[2];
-
-	if (!body_is_spent(&cgi->request->body)) {
-		if (pipe2(in, O_CLOEXEC) < 0)
-			return err_set_errno(err, errno, "pipe for a handler");
-		child_fds[0] = in[0];
-		cgi->in_fd = in[1];
-		fcntl(cgi->in_fd, F_SETFL, O_NONBLOCK);
-	}
-	if (pipe2(out, O_CLOEXEC) < 0)
-		return err_set_errno(err, errno, "pipe for a handler");
-	child_fds[1] = out[1];
-	cgi->out_fd = out[0];
-	if (pipe2(errors, O_CLOEXEC) < 0)
-		return err_set_errno(err, errno, "pipe for a handler");
-	child_fds[2] = errors[1];
-	cgi->err_fd = errors[0];
-	return 0;
-}
-
 static int watch_pipes(struct cgi *cgi, struct err *err)
 {
 	struct loop *loop = cgi->request->host->loop;
@@ -400,98 +359,32 @@ static int watch_pipes(struct cgi *cgi, struct err *err)
 	return 0;       /* stderr waits for the pid that its lines bear */
 }
 
-static int make_environ(const struct request *request, struct bytes *out, struct err *err)
+static int begin_with(struct cgi *cgi, const struct bytes *environment, struct err *err)
 {
-	struct vars *vars = request_variables(request, true);
-	int status = -1;
+	int child_fds[3] = { -1, -1, -1 }, status;
 
-	bytes_init(out, vars == NULL ? 1 : vars_bytes(vars) + 1);
-	if (vars != NULL)
-		status = vars_to_environ(vars, out);
-	vars_free(&vars);
-	return status < 0 ? err_set(err, "no memory for the variables") : 0;
-}
-
-static int start_process(struct cgi *cgi, const struct bytes *environment, struct err *err)
-{
-	struct request *request = cgi->request;
-	struct spawn_request spawn = {
-		.handler = request->handler->number, .generation = pool_generation(request->pool), .script = request->script,
-		.environ = environment, .fds = { -1, -1, -1 } };
-	int status = open_pipes(cgi, spawn.fds, err);
-
+	cgi_choose_process(cgi, environment);
+	cgi->process->on_started = on_started;
+	cgi->process->on_gone = on_gone;
+	cgi->process->ctx = cgi;
+	status = cgi_open_pipes(cgi, child_fds, err);
 	if (status == 0)
 		status = watch_pipes(cgi, err);
 	if (status == 0)
-		status = process_start(request->host->spawner, cgi->process, &spawn, err);
+		status = cgi_start(cgi, environment, child_fds, err);
 	for (int i = 0; i < 3; i++)
-		if (spawn.fds[i] >= 0)
-			close(spawn.fds[i]);
-	return status;
-}
-
-/* Its pipes are there already, its process runs. */
-static int hand_over(struct cgi *cgi, const struct bytes *environment, struct err *err)
-{
-	struct request *request = cgi->request;
-	struct spare *spare = cgi->spare;
-
-	cgi->in_fd = spare->fds[SPARE_IN];
-	cgi->out_fd = spare->fds[SPARE_OUT];
-	cgi->err_fd = spare->fds[SPARE_ERR];
-	spare->fds[SPARE_IN] = spare->fds[SPARE_OUT] = spare->fds[SPARE_ERR] = -1;
-	request->has_spare = true;
-	request->start = spare->is_forked ? START_FORKED : START_PARKED;
-	if (body_is_spent(&request->body))
-		close_end(&cgi->in_fd, &cgi->in_watch);
-	if (watch_pipes(cgi, err) < 0 || spare_hand_over(spare, environment, err) < 0) {
-		spare_end(spare);
-		return -1;
-	}
-	request_on_started(request, cgi->process->pid, clock_monotonic_ns());
-	watch_set(cgi->err_watch, WATCH_READ);
-	return 0;
-}
-
-/* What a program that is started would not get, or get in another way, is left to
- * the kernel to refuse. */
-static bool is_for_exec(const struct bytes *environment)
-{
-	const char *entry = (const char *)bytes_data(environment), *end = environment->len == 0 ? entry : entry + environment->len;
-
-	if (environment->len > HAND_OVER_MAX_BYTES)
-		return true;
-	for (; entry < end; entry += strlen(entry) + 1)
-		if (strlen(entry) >= ENTRY_MAX_BYTES)
-			return true;
-	return false;
-}
-
-static int begin_with(struct cgi *cgi, const struct bytes *environment, struct err *err)
-{
-	struct process *process;
-
-	if (cgi->spare != NULL && is_for_exec(environment)) {
+		if (child_fds[i] >= 0)
+			close(child_fds[i]);
+	if (status < 0 && cgi->spare != NULL)
 		spare_end(cgi->spare);
-		spare_free(&cgi->spare);
-		pool_on_answered(cgi->request->pool);
-	}
-	process = cgi->process = cgi->spare != NULL ? &cgi->spare->process : &cgi->started;
-	process->on_started = on_started;
-	process->on_gone = on_gone;
-	process->ctx = cgi;
-	if (cgi->spare != NULL)
-		return hand_over(cgi, environment, err);
-	cgi->request->has_spare = false;
-	cgi->request->start = START_COLD;
-	return start_process(cgi, environment, err);
+	return status;
 }
 
 static void begin(struct request *request, struct cgi *cgi, struct spare *spare)
 {
 	struct bytes environment;
 	struct err err;
-	int status = make_environ(request, &environment, &err);
+	int status = cgi_make_environ(request, &environment, &err);
 
 	cgi->request = request;
 	cgi->spare = spare;

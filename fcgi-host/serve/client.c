@@ -11,6 +11,7 @@
 #include <fastcgi.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -63,18 +64,30 @@ static void set_events(struct client *client)
 
 /* Open and free. */
 
+/* The host stops, and no request was on its way, or it has just come. */
+static void read_the_last(struct client *client)
+{
+	if (!client->is_read_closed)
+		read_some(client);
+	if (client->request == NULL)
+		client_close_after_last_words(client);
+	set_events(client);
+}
+
 static void on_time(void *ctx)
 {
 	struct client *client = ctx;
+	enum client_wait what = client->wait;
 
-	if (client->wait == CLIENT_WAIT_TAKE)
+	client->wait = CLIENT_WAIT_NONE;
+	if (what == CLIENT_WAIT_SPEAK) {
+		read_the_last(client);
+		return;
+	}
+	if (what == CLIENT_WAIT_TAKE)
 		log_message(LOG_LEVEL_WARNING, "client", "a web server did not take the end of an answer within %llu ms: connection closed",
 			(unsigned long long)client->take_ms);
-	if (client->wait == CLIENT_WAIT_SPEAK)
-		client_close_after_last_words(client);
-	else
-		give_up(client);
-	client->wait = CLIENT_WAIT_NONE;
+	give_up(client);
 }
 
 static void wait_for(struct client *client, enum client_wait what, uint64_t ms)
@@ -227,6 +240,19 @@ static void let_go(struct client *client)
 	client->request = NULL;
 }
 
+/* nginx keeps a connection when END_REQUEST is the last that it has read, and may
+ * send the next request before it sees the end.  More than that, and it closes. */
+static void put_no_more(struct client *client)
+{
+	const char *server = client->request->front == NULL ? NULL : vars_get(client->request->front, "SERVER_SOFTWARE");
+	uint8_t record[16];
+
+	if (server == NULL || strncmp(server, "nginx/", strlen("nginx/")) != 0)
+		return;
+	fcgi_put_unknown_type(record, FCGI_END_REQUEST);
+	client_put(client, record, sizeof(record));
+}
+
 void client_end_request(struct client *client, uint32_t app_status)
 {
 	struct request *request = client->request;
@@ -235,6 +261,8 @@ void client_end_request(struct client *client, uint32_t app_status)
 	fcgi_put_header(empty, FCGI_STDOUT, request->fcgi_id, 0, 0);
 	client_put(client, empty, sizeof(empty));
 	client_put_end(client, request->fcgi_id, app_status, FCGI_REQUEST_COMPLETE);
+	if (request->keep_connection && client->host->state != HOST_RUNNING)
+		put_no_more(client);
 	let_go(client);
 	if (!request->keep_connection || client->host->state != HOST_RUNNING)
 		client_close_after_last_words(client);
@@ -259,14 +287,15 @@ void client_resume(struct client *client)
 	client_flush_soon(client);
 }
 
+/* A web server that has just taken this connection for a request would not send a
+ * POST a second time: one between requests is closed a moment later. */
 void client_stop(struct client *client)
 {
 	bool is_free = client->request == NULL && client->state == CLIENT_OPEN;
 
 	if (is_free && !client->is_read_closed)
 		read_some(client);
-	if (is_free && client->request == NULL && client->state == CLIENT_OPEN && !client->is_read_closed &&
-	    (!client->has_spoken || client->decoder.header_len > 0))
+	if (is_free && client->request == NULL && client->state == CLIENT_OPEN && !client->is_read_closed)
 		wait_for(client, CLIENT_WAIT_SPEAK, SPEAK_MS);
 	else if (client->request == NULL)
 		client_close_after_last_words(client);
@@ -381,7 +410,6 @@ static void read_some(struct client *client)
 		return;
 	n = read(client->fd, client->host->scratch, room < SCRATCH_BYTES ? room : SCRATCH_BYTES);
 	if (n > 0) {
-		client->has_spoken = true;
 		if (client->state == CLIENT_DRAINING)
 			wait_for(client, CLIENT_WAIT_DRAIN, DRAIN_IDLE_MS);
 		else if (client_take(client, (struct slice){ (char *)client->host->scratch, (size_t)n }) < 0)

@@ -49,7 +49,6 @@ struct client {
 	struct request *request;        /* NULL between requests */
 	struct bytes out;               /* records that wait to be written */
 	struct defer flush;
-	bool has_spoken;                /* a byte came, ever */
 	uint64_t take_ms;               /* for the end of the last answer to be taken; 0: no limit */
 	enum client_wait wait;
 	struct timer *timer;            /* of `wait`; NULL at first */

@@ -7,6 +7,7 @@ fcgi_host_libfcgihost_a_SOURCES += \
 	%D%/backend_fastcgi.c \
 	%D%/body.c %D%/body.h \
 	%D%/builtin.c %D%/builtin.h \
+	%D%/cgi_start.c %D%/cgi_start.h \
 	%D%/client.c %D%/client.h %D%/client_private.h \
 	%D%/client_records.c \
 	%D%/control.c %D%/control.h \

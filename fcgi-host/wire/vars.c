@@ -264,6 +264,25 @@ enum vars_result vars_copy(struct vars *to, const struct vars *from, size_t i)
 		(struct slice){ from->text + entry->value, entry->value_len });
 }
 
+struct slice vars_field_name(struct slice field, char buffer[VARS_FIELD_NAME_BYTES])
+{
+	static const char prefix[] = "HTTP_";
+	size_t prefix_len = sizeof(prefix) - 1;
+	struct slice name = { buffer, prefix_len + field.len };
+
+	if (field.len == 0 || name.len > VARS_FIELD_NAME_BYTES)
+		return (struct slice){ buffer, 0 };
+	memcpy(buffer, prefix, prefix_len);
+	for (size_t i = 0; i < field.len; i++) {
+		char c = field.ptr[i] >= 'a' && field.ptr[i] <= 'z' ? (char)(field.ptr[i] - 0x20) : field.ptr[i];
+
+		buffer[prefix_len + i] = c == '-' ? '_' : c;
+	}
+	if (slice_is(name, "HTTP_CONTENT_TYPE") || slice_is(name, "HTTP_CONTENT_LENGTH"))
+		return (struct slice){ buffer + prefix_len, field.len };
+	return name;
+}
+
 void vars_unset(struct vars *vars, const char *name)
 {
 	struct slice wanted = slice_of(name);

@@ -32,6 +32,13 @@ enum vars_result vars_set(struct vars *vars, struct slice name, struct slice val
 enum vars_result vars_set_text(struct vars *vars, const char *name, const char *value);
 /* What the i-th of another set says: cheaper, its name is known to be good. */
 enum vars_result vars_copy(struct vars *to, const struct vars *from, size_t i);
+
+/* A header field as the variable that a web server makes of it: "HTTP_" and the
+ * name in capitals, or CONTENT_TYPE, CONTENT_LENGTH.  An empty slice: no name, or
+ * a too long one. */
+enum { VARS_FIELD_NAME_BYTES = 256 };
+struct slice vars_field_name(struct slice field, char buffer[VARS_FIELD_NAME_BYTES]);
+
 void vars_unset(struct vars *vars, const char *name);
 
 /* The value, or NULL.  Valid until the set changes. */

@@ -30,6 +30,15 @@ def with_configure(target):
     return target
 
 
+def distribution(tree, folder):
+    """The archive that `make dist` makes there, in a build outside of the source."""
+    folder.mkdir()
+    run([tree / "configure", "-q"], folder)
+    run(["make", "-s", "dist"], folder)
+    (archive,) = folder.glob("*.tar.xz")
+    return archive
+
+
 def run(command, cwd, **environment):
     """Runs it; its output is shown when it fails."""
     done = subprocess.run([str(word) for word in command], cwd=cwd, env={**os.environ, **environment}, stdin=subprocess.DEVNULL,

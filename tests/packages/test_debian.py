@@ -1,23 +1,32 @@
 """The Debian packages: what is in them, and the life of an installation."""
+import os
 import re
-import shutil
 import subprocess
+import time
 
 import pytest
 
 import debian
 import source
+from debian import OURS, debs, next_version, run_autopkgtest
 from lib.paths import REPO
+from lib.wait import wait_until
 
-TESTS = REPO / "debian/tests"
-OURS = ("fcgi-host", "fcgi-host-handlers", "fcgi-host-doc")
 # What installing and removing any package changes.
 ALWAYS_CHANGES = re.compile(r"^(var/lib/(dpkg|apt|systemd/(timesync|catalog))|var/cache|var/log/(apt|dpkg\.log|alternatives\.log|faillog|lastlog|journal|btmp|wtmp)"
                             r"|root|tmp|run|proc|sys|dev|etc/(passwd|group|shadow|gshadow)-|etc/\.pwd\.lock|etc/ld\.so\.cache|etc/subuid|etc/subgid)")
 
 
-def debs(packages, *names):
-    return [packages[0][name] for name in names]
+def section(text, title):
+    return re.search(rf"^## {title}\n(.*?)^## ", text, re.M | re.S).group(1)
+
+
+def blocks(text, language):
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.M | re.S)
+
+
+def command_lines(text):
+    return re.findall(r"^    (\S.*)$", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S), re.M)
 
 
 def everything(root):
@@ -52,9 +61,12 @@ def test_lintian_finds_nothing(packages):
 
 
 def test_two_builds_give_the_same_bytes(packages, folder):
-    """In another folder with a longer name, at another time, in another language and zone, by another number of jobs."""
-    debian.need("faketime") if shutil.which("faketime") else None
-    other, _ = debian.build(folder / "quite another folder", options="nocheck terse", LC_ALL="C", TZ="Asia/Tokyo", USER="someone")
+    """In another folder with a longer name, from files of other times, in another language, zone and umask."""
+    tree = source.copy(folder / "a-folder-with-another-name" / "fcgi-host")
+    for path in tree.rglob("*"):
+        os.utime(path, (1_000_000_000, 1_000_000_000))
+    other, _ = debian.build_in(tree, umask=0o002, options="nocheck terse", LC_ALL="C", LANGUAGE="de", TZ="Asia/Tokyo", USER="someone")
+    assert set(other) == set(packages[0])
     for name, path in packages[0].items():
         assert other[name].read_bytes() == path.read_bytes(), name
 
@@ -74,7 +86,7 @@ def test_only_debian_is_needed_and_handlers_and_documents_are_apart(packages):
 # --- a clean Debian without a service manager
 
 def test_it_installs_serves_upgrades_and_goes_without_a_trace(machine, packages, folder):
-    machine.run("apt-get -q -y --no-install-recommends install libuv1 libyaml-0-2 libjson-c5 libfcgi0ldbl python3 perl")
+    machine.run("apt-get -q -y --no-install-recommends install libuv1 libyaml-0-2 libjson-c5 libncursesw6 libfcgi0ldbl python3 perl")
     before = everything(machine.root)
 
     machine.install(*debs(packages, *OURS))
@@ -94,12 +106,65 @@ def test_it_installs_serves_upgrades_and_goes_without_a_trace(machine, packages,
     assert "Hello from shell" in machine.run("fcgi-host call /own")
 
     machine.run("dpkg --remove fcgi-host fcgi-host-handlers fcgi-host-doc")
-    assert machine.run("pgrep -x fcgi-host || ps ax | grep [f]cgi-host || true").strip() == "" if (machine.root / "bin/ps").exists() else True
+    assert not [exe for exe in machine.run("readlink /proc/[0-9]*/exe || true").split() if "fcgi-host" in exe], "and nothing runs"
     assert (machine.root / "etc/fcgi-host/fcgi-host.yaml").exists(), "removed, not purged"
     machine.run("dpkg --purge fcgi-host fcgi-host-handlers fcgi-host-doc")
     after = everything(machine.root)
     assert {k: v for k, v in after.items() if before.get(k) != v} == {}
     assert {k: v for k, v in before.items() if after.get(k) != v} == {}
+
+
+def test_readme_s_first_route_works_from_the_package(machine, packages):
+    """README's own lines, from the installation of the packages on, where apt knows Debian and nothing else."""
+    assert "fcgi-host" not in machine.run("apt-cache pkgnames fcgi-host") and len(machine.run("cat /etc/apt/sources.list").splitlines()) == 1
+    readme = (REPO / "README.md").read_text()
+    packaged, route = section(readme, "Packages"), section(readme, "A first route of your own")
+    lines = command_lines(packaged)
+    assert [line.split()[:2] for line in lines[:2]] == [["apt-get", "install"], ["apt-get", "build-dep"]]
+    assert lines[2] == debian.BUILD
+    machine.put(*debs(packages, *OURS))
+    machine.run("mkdir source && cd source && " + lines[3].replace("install", "-q -y --no-install-recommends install"))
+    assert "Hello from shell" in machine.run("fcgi-host call /hello")
+
+    (script,), (yaml,), (in_http, in_server) = (blocks(route, language) for language in ("sh", "yaml", "nginx"))
+    machine.write("/srv/functions/date.sh", script, 0o755)
+    machine.write("/etc/fcgi-host/fcgi-host.yaml", yaml)
+    lines = command_lines(route)
+    lines = lines[lines.index("fcgi-host check"):]
+    assert "fine" in machine.run(lines[0]) and lines[1] == "fcgi-host serve" and "`service fcgi-host restart` instead" in route
+    machine.run("service fcgi-host restart")
+    year = time.strftime("%Y")
+    assert year in machine.run(lines[2])
+
+    machine.run("apt-get -q -y --no-install-recommends install nginx curl")
+    machine.run(lines[3])
+    machine.write("/etc/nginx/conf.d/fcgi-host.conf", in_http)
+    site = machine.root / "etc/nginx/sites-available/default"
+    site.write_text(site.read_text().replace("server_name _;", "server_name _;\n" + in_server))
+    machine.run("service nginx restart")
+    assert year in machine.run("curl -sS --fail http://localhost/app/date")
+    machine.run("service fcgi-host restart")
+    assert year in machine.run("curl -sS --fail http://localhost/app/date"), "after a restart as another user too"
+
+
+def test_a_process_that_waits_and_the_logs_are_there_with_the_packages(machine, packages):
+    machine.install(*debs(packages, "fcgi-host", "fcgi-host-handlers"))
+    machine.write("/etc/fcgi-host/fcgi-host.yaml", """
+listen: unix:/run/fcgi-host/fcgi-host.sock
+user: fcgi-host
+log: {file: /var/log/fcgi-host/requests.log}
+handlers:
+  waits: {command: /usr/libexec/fcgi-host/handlers/python/hello.py, process: parked, workers: {spare: 1}}
+routes:
+  - {path: /waits, handler: waits}
+""")
+    machine.run("service fcgi-host restart")
+    wait_until(lambda: '"Hello' not in machine.run("fcgi-host call /waits") and "start=parked" in machine.run("cat /var/log/fcgi-host/requests.log"), 20)
+    machine.run("apt-get -q -y --no-install-recommends install logrotate && logrotate --force /etc/logrotate.d/fcgi-host")
+    machine.run("fcgi-host call /waits")
+    assert machine.run("grep -c event=request /var/log/fcgi-host/requests.log").strip() == "1", "it goes on in a new file"
+    assert machine.run("stat -c '%U %G %a' /var/log/fcgi-host/requests.log").strip() == "fcgi-host adm 640"
+    assert machine.run("stat -c %s /var/log/fcgi-host.log").strip() == "0"
 
 
 def test_a_wrong_configuration_is_told_and_the_old_host_stays(machine, packages):
@@ -113,28 +178,3 @@ def test_a_wrong_configuration_is_told_and_the_old_host_stays(machine, packages)
 @pytest.mark.parametrize("server", ["nginx", "apache"])
 def test_the_package_s_own_tests_pass_without_a_service_manager(machine, packages, server):
     run_autopkgtest(machine, packages, server)
-
-
-def run_autopkgtest(machine, packages, server):
-    """What autopkgtest does: installs what the test names, and runs it in the source tree."""
-    control = (TESTS / "control").read_text()
-    stanza = next(part for part in control.split("\n\n") if f"Tests: {server}\n" in part)
-    depends = re.search(r"^Depends: (.*)$", stanza, re.M).group(1).split(", ")
-    machine.install(*debs(packages, *(d for d in depends if d in OURS)))
-    machine.run("apt-get -q -y --no-install-recommends install " + " ".join(d for d in depends if d not in OURS))
-    shutil.copytree(REPO / "debian", machine.root / "root/source/debian")
-    said = machine.run(f"mkdir /root/temp; cd /root/source; AUTOPKGTEST_TMP=/root/temp debian/tests/{server}", timeout=180)
-    assert said.count("fine: ") >= 10, said
-
-
-def next_version(deb, folder):
-    """The same package as its next version would be."""
-    tree = folder / "next" / deb.name
-    tree.parent.mkdir(exist_ok=True)
-    subprocess.run(["dpkg-deb", "-R", str(deb), str(tree)], check=True)
-    control = tree / "DEBIAN/control"
-    version = re.search(r"^Version: (.*)$", control.read_text(), re.M).group(1)
-    control.write_text(control.read_text().replace(version, version + "+next"))
-    target = folder / f"{deb.name.split('_')[0]}_next.deb"
-    source.run(["dpkg-deb", "--root-owner-group", "-b", tree, target], folder)
-    return target

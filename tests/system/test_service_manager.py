@@ -5,6 +5,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import threading
 import time
 
 import pytest
@@ -127,19 +128,60 @@ def test_handlers_hear_nothing_of_the_manager(make_host, manager):
     assert not re.search(r"^(NOTIFY_SOCKET|WATCHDOG_|LISTEN_)", host.request("/h").text, re.M)
 
 
+def start_on(host, listener):
+    """The host as systemd starts it for a socket that systemd holds."""
+    with open(host.log_file, "ab") as log:
+        host.process = subprocess.Popen(
+            ["/usr/bin/python3", "-ISc", HAND_OVER, str(listener.fileno()), host.program, "serve", "-c", str(host.config)],
+            env=host.environ(), cwd=str(host.folder), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            pass_fds=[listener.fileno()], start_new_session=True)
+
+
+def test_restarts_on_a_socket_that_was_handed_over_fail_no_request(make_host, fastcgi_program):
+    """What systemd does for an upgrade; tests/packages has it with systemd and the package itself."""
+    host = make_host({"cgi": "cat >/dev/null\n" + HELLO, "kept": worker(fastcgi_program)}, start=False)
+    host.keeps_socket = True
+    failed, counts, is_over = [], {"/cgi": 0, "/kept": 0}, threading.Event()
+
+    def ask(path):
+        while not is_over.is_set():
+            answer = wire.request(host.address, path, "POST", b"body", timeout=60)
+            counts[path] += 1
+            if answer.status != 200 or not answer.complete:
+                failed.append(answer)
+
+    threads = [threading.Thread(target=ask, args=[path]) for path in counts for _ in range(2)]
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(host.socket)
+        listener.listen(64)
+        start_on(host, listener)
+        for thread in threads:
+            thread.start()
+        try:
+            for _ in range(5):
+                before = dict(counts)
+                wait_until(lambda: all(counts[path] >= before[path] + 10 for path in counts), 60, "answers")
+                host.signal(signal.SIGTERM)
+                assert host.process.wait(30) == 0
+                start_on(host, listener)
+        finally:
+            is_over.set()
+            for thread in threads:
+                thread.join()
+        assert host.stop() == 0
+    assert failed == [], counts
+
+
 @pytest.mark.parametrize("user", [None, pytest.param("www-data", marks=root)])
 def test_a_stop_leaves_a_socket_that_was_handed_over_alone(make_host, user):
     """A connection to it, only to see whether it is dead, would make systemd start the service anew."""
     host = make_host({"h": HELLO}, start=False, **({"user": user} if user else {}))
     host.keeps_socket = True
-    with socket.socket(socket.AF_UNIX) as listener, open(host.log_file, "ab") as log:
+    with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(host.socket)
         os.chmod(host.socket, 0o666)
         listener.listen(16)
-        host.process = subprocess.Popen(
-            ["/usr/bin/python3", "-ISc", HAND_OVER, str(listener.fileno()), host.program, "serve", "-c", str(host.config)],
-            env=host.environ(), cwd=str(host.folder), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-            pass_fds=[listener.fileno()], start_new_session=True)
+        start_on(host, listener)
         wait_until(lambda: os.path.realpath(proc.exe(host.process.pid)) == os.path.realpath(host.program), 10)
         host.wait_listening()
         assert host.request("/h").text == "hello\n"

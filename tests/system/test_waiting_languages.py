@@ -234,3 +234,30 @@ def c_program(session_folder):
 @pytest.mark.parametrize("query", ["", "exit", "_exit", "abort", "signal"])
 def test_c_ends_in_all_its_ways(make_host, c_program, way, query):
     compare(make(make_host, c_program, way), way, query)
+
+
+# --- while modules are learnt
+
+LEARNING = {
+    "python": (PYTHON, {r"^atexit \d", r"^descriptor 15 ", r"^15 "}), "perl": (PERL, {r"^open ", r"^15 "}), "ruby": (RUBY, {r'^"open"', r"^15 "}),
+    "node": (NODE, {r"^listeners ", r"^open ", r" ?socket:"}),
+}
+
+
+@pytest.mark.parametrize("language, way", [(language, way) for language in LEARNING for way in WAYS if (language, way) != ("node", "zygote")])
+def test_learning_is_seen_only_as_the_list_of_differences_says(make_host, language, way):
+    program, seen = LEARNING[language]
+    host = make(make_host, program, way, preload="auto")
+    cold = ask(host, "cold")
+    spares.wait_ready(host, way)
+    learning = ask(host, way)
+    assert learning[0] == WAYS[way]
+
+    lines = [[line for line in text.splitlines() if not any(re.match(pattern, line) for pattern in seen)] for text in (cold[1], learning[1])]
+    difference = "\n".join(difflib.unified_diff(*lines, "cold", way, n=0, lineterm=""))
+    assert not difference, difference
+    assert cold[2:] == learning[2:]
+    # No child of the script gets it.
+    sockets = [re.search(r"flags:\W*t?(0\d+)", line)[1] for line in learning[1].splitlines()
+               if re.match(r"(15|descriptor 15 \S+)? ?socket", line)]
+    assert sockets and all(int(flags, 8) & os.O_CLOEXEC for flags in sockets)

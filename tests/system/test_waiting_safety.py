@@ -1,4 +1,5 @@
 """What siblings must not share, and files that change while a process waits."""
+import errno
 import os
 import time
 
@@ -33,7 +34,7 @@ require "tmpdir"
 puts "Content-Type: text/plain", ""
 puts "rand #{rand}", "shuffle #{(1..30).to_a.shuffle}", "another #{Random.new.rand}", "random #{Random.rand}"
 puts "securerandom #{SecureRandom.hex(8)}", "uuid #{SecureRandom.uuid}"
-puts "tempfile #{Dir::Tmpname.create("x") { |path| path }}"
+puts "tempfile #{Dir::Tmpname.create("x") { |path| path }.split("-").last}"
 """
 NODE_RANDOM = """#!/usr/bin/node
 process.stdout.write('Content-Type: text/plain\\n\\n');
@@ -184,9 +185,15 @@ class Site:
 
 def in_place(file, text):
     """The same inode, and as copying a file does it: first it is empty."""
-    with open(file, "r+") as f:
-        f.truncate(0)
-        f.write(text)
+    def written():
+        try:
+            with open(file, "w") as f:
+                f.write(text)
+        except OSError as e:
+            assert e.errno == errno.ETXTBSY     # it is just being executed
+            return False
+        return True
+    wait_until(written)
 
 
 def by_rename(file, text):

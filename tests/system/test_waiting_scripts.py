@@ -29,10 +29,10 @@ print("threads", len(done), threading.main_thread() is threading.current_thread(
 with concurrent.futures.ThreadPoolExecutor(4) as pool:
     print("pool", sum(pool.map(lambda n: n * n, range(50))))
 for how in ("fork", "spawn", "forkserver"):
-    queue = multiprocessing.get_context(how).Queue()
-    process = multiprocessing.get_context(how).Process(target=queue.put, args=(how,))
+    ours, theirs = multiprocessing.get_context(how).Pipe()
+    process = multiprocessing.get_context(how).Process(target=theirs.send, args=(how,))
     if __name__ == "__main__":
-        process.start(); print("process", queue.get(), process.join(), process.exitcode)
+        process.start(); print("process", ours.recv(), process.join(), process.exitcode)
 signal.signal(signal.SIGALRM, lambda *_: print("alarm"))
 signal.setitimer(signal.ITIMER_REAL, 0.01)
 signal.pause()

@@ -177,6 +177,28 @@ static void both_sinks(void **state)
 	vars_free(&vars);
 }
 
+static void a_header_field_is_a_variable(void **state)
+{
+	static const struct { const char *field, *variable; } cases[] = {
+		{ "Accept-Language", "HTTP_ACCEPT_LANGUAGE" }, { "X_1", "HTTP_X_1" },
+		{ "content-type", "CONTENT_TYPE" }, { "Content-Length", "CONTENT_LENGTH" }, { "Content-Lengths", "HTTP_CONTENT_LENGTHS" },
+		{ "", "" },
+	};
+	char buffer[VARS_FIELD_NAME_BYTES], longest[VARS_FIELD_NAME_BYTES];
+	struct slice name;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		name = vars_field_name(slice_of(cases[i].field), buffer);
+		assert_true(slice_is(name, cases[i].variable));
+	}
+	memset(longest, 'a', sizeof(longest));
+	name = vars_field_name((struct slice){ longest, VARS_FIELD_NAME_BYTES - 5 }, buffer);
+	assert_int_equal(name.len, VARS_FIELD_NAME_BYTES);
+	name = vars_field_name((struct slice){ longest, VARS_FIELD_NAME_BYTES - 4 }, buffer);
+	assert_int_equal(name.len, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -189,6 +211,7 @@ int main(void)
 		cmocka_unit_test(own_text_may_be_set_again),
 		cmocka_unit_test(unset_keeps_the_order),
 		cmocka_unit_test(both_sinks),
+		cmocka_unit_test(a_header_field_is_a_variable),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

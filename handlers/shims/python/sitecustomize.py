@@ -8,10 +8,9 @@ taken back: the folder, the variables, the module.
 import os
 import posix
 import sys
-import time
 
-# Files bear a time that may be a few ms behind.
-_STARTED_NS = time.time_ns() - 20000000
+# Our own entry in /proc is as old as we are.  Files bear a time that may be a few ms behind.
+_STARTED_NS = posix.stat("/proc/self/").st_ctime_ns - 20000000
 
 # What has had its effect when Python has started; where a request has others, it gets a Python that was started with them.
 _STEERING = ("HOME", "LANG", "LANGUAGE", "TZ")
@@ -34,8 +33,17 @@ def _take_back_hook():
 
 # --- modules loaded ahead
 
+def _script():
+    if hasattr(sys, "argv"):
+        return sys.argv[0]
+    # Before Python 3.8 that comes later.
+    command, path = _strings("cmdline"), _started_path()
+    names = [path] if path in command[1:] else [word for word in command[1:] if not word.startswith(b"-")]
+    return os.fsdecode(names[0]) if names else ""
+
+
 def _script_folder():
-    script = sys.argv[0]
+    script = _script()
     if os.path.islink(script):
         script = os.path.join(os.path.dirname(script), os.readlink(script))
     return os.path.dirname(os.path.abspath(script))
@@ -182,9 +190,18 @@ def _set_environment(environment):
     return before == {name: value for name, value in os.environ.items() if _steers(name)}
 
 
-def _learn(control, before):
-    """At the end of the request, tell the host which modules from elsewhere the script has loaded."""
+def _at_exit(function):
+    """Registered first, so it runs last."""
+    was_loaded = "atexit" in sys.modules
     import atexit
+    atexit.register(function)
+    # Since 3.10 another module of this name knows the same functions; before, Python keeps a borrowed pointer to it.
+    if not was_loaded and sys.version_info >= (3, 10):
+        del sys.modules["atexit"]
+
+
+def _learn(control, before, folder):
+    """At the end of the request, tell the host which modules from elsewhere the script has loaded."""
     pid, socket = posix.getpid(), posix.fstat(control).st_ino
 
     def is_ours():
@@ -197,7 +214,7 @@ def _learn(control, before):
         # The script may have closed all descriptors, and opened others, or forked.
         if not is_ours():
             return
-        own = os.path.join(_script_folder(), "")
+        own = os.path.join(folder, "")
         names = []
         for name, module in list(sys.modules.items()):
             spec = getattr(module, "__spec__", None)
@@ -206,27 +223,32 @@ def _learn(control, before):
             if not (getattr(spec, "has_location", False) and str(spec.origin).startswith(own)):
                 names.append(name.encode() + b"\0")
         _send(control, b"M", b"".join(names))
-    atexit.register(tell)
-    if sys.version_info >= (3, 10):
-        del sys.modules["atexit"]       # a new module knows the same functions
+    _at_exit(tell)
 
 
-def _end_quickly():
+def _end_quickly(kept):
     """Python takes all modules apart at its end, which costs a child more than its request: every page of them would
-    become its own.  Those that the zygote has loaded are kept as they are.  Returns what ends all others as usual."""
+    become its own.  Those that the zygote has loaded are kept as they are, see _forget()."""
+    had_gc = "gc" in sys.modules
     import gc
     # It refers to itself, and the collector does not look at what is frozen: it stays whatever happens.
-    kept = dict(sys.modules)
+    kept.update(sys.modules)
     kept[""] = kept
     del kept["__main__"]
     gc.collect()
-    gc.freeze()
+    if hasattr(gc, "freeze"):
+        gc.freeze()
+    else:
+        kept.clear()    # before Python 3.7 nothing can be hidden from the collector
+    if not had_gc:
+        del sys.modules["gc"]
 
-    def forget():
-        for name, module in kept.items():
-            if sys.modules.get(name) is module and name not in ("sys", "builtins"):
-                del sys.modules[name]
-    return forget
+
+def _forget(kept):
+    """At the end, after all that modules have registered for it: all others are ended as usual."""
+    for name, module in kept.items():
+        if sys.modules.get(name) is module and name not in ("sys", "builtins"):
+            del sys.modules[name]
 
 
 def _renew_main():
@@ -238,16 +260,11 @@ def _renew_main():
     sys.modules["__main__"] = new
 
 
-def _become_zygote(files):
+def _become_zygote(files, kept):
     """Returns in the children only: the preloaded library has its own fork()."""
-    import atexit
-    forget = _end_quickly()
+    _end_quickly(kept)
     _fork(files)
     _renew_main()
-    if files:
-        atexit.register(forget)
-    for name in ("atexit", "gc"):
-        sys.modules.pop(name, None)
 
 
 def _fork(files):
@@ -302,9 +319,11 @@ def _run():
     posix.set_inheritable(control, False)
 
     before = set(sys.modules)
-    loaded, files, folder = [], {}, _script_folder()
+    loaded, files, kept, folder = [], {}, {}, _script_folder()
     folder_state = _state(folder)
     if options.get("PRELOAD"):
+        if is_zygote:
+            _at_exit(lambda: _forget(kept))
         _load(options["PRELOAD"].split(":"), "LEARN" in options)
         loaded = [name for name in sys.modules if name not in before]
         if _hides_own(folder, loaded):
@@ -314,7 +333,7 @@ def _run():
             _start_anew(start)
         files = _files([sys.modules[name] for name in loaded])
     if is_zygote:
-        _become_zygote(files)
+        _become_zygote(files, kept)
     control = _move_up(control)
     _rehearse()
     environment = _wait(control, is_zygote)
@@ -324,7 +343,7 @@ def _run():
     if loaded and _state(folder) != folder_state and _hides_own(folder, loaded):
         _start_anew(environment)
     if "LEARN" in options:
-        _learn(control, before)
+        _learn(control, before, folder)
     else:
         posix.close(control)
     return has_own

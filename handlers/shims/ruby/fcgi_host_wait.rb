@@ -150,6 +150,9 @@ module FCGIHostWait
     fork
     ENV.delete("FCGI_HOST_FORK")
     Random.srand
+    # The library's generator for temporary names, which tmpdir made when it was loaded.
+    names = Dir::Tmpname.const_get(:RANDOM) if defined?(Dir::Tmpname) && Dir::Tmpname.const_defined?(:RANDOM)
+    names.send(:initialize) if names.is_a?(Random)
   end
 
   def open_control(fd)

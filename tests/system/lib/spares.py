@@ -6,7 +6,9 @@ from .wait import wait_until
 
 def status_of(host, name):
     """What the host says of a handler."""
-    status = json.loads(host.command("status", "-c", str(host.config), "--json").stdout)
+    told = host.command("status", "-c", str(host.config), "--json")
+    assert told.returncode == 0, f"{told.stderr.decode()}\n{host.log_text()[-3000:]}"
+    status = json.loads(told.stdout)
     return next((h for h in status["handlers"] if h["name"] == name), None)
 
 

@@ -12,7 +12,7 @@ show("state", @state);
 show("loaded", map { "$_=$loaded{$_}" } sort keys %loaded);
 show("path", @INC);
 # Where any sub without a name has been, there is __ANON__.
-show("names", sort grep { !/^_<|^__ANON__$/ } keys %main::);
+show("names", sort grep { !/^_<|^__ANON__/ } keys %main::);
 show("files", sort grep { /^_</ } keys %main::);
 show("argv", $0, __FILE__, @ARGV, $^X, $0 eq __FILE__);
 show("environment", map { "$_=$ENV{$_}" } sort keys %ENV);

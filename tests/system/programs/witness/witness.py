@@ -37,7 +37,7 @@ def interpreter():
         f = getattr(sys, name)
         show(name, f.fileno(), f.mode, f.name, f.encoding, f.errors, f.line_buffering, f.isatty(), f.newlines)
         show(name, getattr(sys, f"__{name}__") is f, type(f.buffer).__name__, f.buffer.closed)
-    show("hooks of the end", sys.excepthook is sys.__excepthook__, sys.unraisablehook is sys.__unraisablehook__,
+    show("hooks of the end", sys.excepthook is sys.__excepthook__, hasattr(sys, "unraisablehook") and sys.unraisablehook is sys.__unraisablehook__,
          sys.displayhook is sys.__displayhook__)
     show("frames", sys._getframe(1).f_code.co_name, sys._getframe(1).f_back)
     import atexit
