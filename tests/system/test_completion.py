@@ -1,5 +1,7 @@
 """Completion in the real shells: a person types and presses TAB."""
+import contextlib
 import os
+import pathlib
 import pty
 import re
 import select
@@ -10,7 +12,8 @@ import time
 
 import pytest
 
-from lib import paths
+from lib import paths, proc
+from lib.wait import wait_until
 
 COMPLETIONS = paths.REPO / "completions"
 CONFIG = """\
@@ -61,6 +64,23 @@ class Typist:
         os.close(self.fd)
         os.kill(self.pid, signal.SIGKILL)
         os.waitpid(self.pid, 0)
+        wait_until(self._have_others_gone, 10, "the end of the shell's own children")
+
+    def _have_others_gone(self):
+        """A completion may still be at work, in a group of its own."""
+        left = [int(p.name) for p in pathlib.Path("/proc").glob("[0-9]*") if self._session(p) == self.pid]
+        for pid in left:
+            proc.kill_quietly(pid)
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)             # it may be ours by now
+        return not left
+
+    @staticmethod
+    def _session(process):
+        try:
+            return int((process / "stat").read_bytes().rpartition(b")")[2].split()[3])
+        except OSError:
+            return None
 
 
 @pytest.fixture

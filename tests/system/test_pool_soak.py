@@ -66,7 +66,7 @@ def ways_to_fail(host):
         "is killed, per request": (lambda: ask("/die"), {502, 503}),
         "says nothing": (lambda: ask("/silent"), {502, 503}),
         "bad header": (lambda: ask("/bad"), {502, 503}),
-        "too slow": (lambda: ask("/slow?sleep=20000"), {503, 504}),
+        "too slow": (lambda: ask("/slow?sleep=20000"), {502, 503, 504}),       # 502: killed, and once more when it was tried again
         "too slow, per request": (lambda: ask("/slowly"), {503, 504}),
         "stops in the body": (lambda: ask("/stops"), {200, 503, 504}),
         "client gone in the variables": (lambda: hang_up(host, "/w", random.randrange(1, 300)), None),
