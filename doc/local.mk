@@ -8,7 +8,8 @@ dist_doc_DATA = %D%/ARCHITECTURE.md %D%/front-ends.md %D%/packaging.md \
 EXTRA_DIST += %D%/update-keys
 
 # What the suites measured.
-EXTRA_DIST += %D%/results/README.md %D%/results/run-suites
+EXTRA_DIST += %D%/results/README.md %D%/results/run-suites %D%/results/json-greeting.md %D%/results/hello-web.md \
+	%D%/results/user-lookup.md %D%/results/hello-servers.md %D%/results/burst.md
 
 # What a test holds fcgi-host.yaml.5 against.
 noinst_PROGRAMS += %D%/config_reference

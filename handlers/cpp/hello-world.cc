@@ -23,15 +23,24 @@ int
 serve_http(int port)
 {
 	httplib::Server server;
+	socket_t listener = INVALID_SOCKET;
 
-	// A kept connection holds a thread, and must not keep others waiting.
-	server.new_task_queue = [] { return new httplib::ThreadPool(128); };
+	// A kept connection holds a thread, and must not keep others waiting: compare has two sets of 100.
+	server.new_task_queue = [] { return new httplib::ThreadPool(512); };
 	server.set_keep_alive_max_count(1000000);
+	server.set_keep_alive_timeout(60);
 	server.set_tcp_nodelay(true);
 	server.Get(".*", [](const httplib::Request &, httplib::Response &response) {
 		response.set_content(greeting, content_type);
 	});
-	return server.listen("127.0.0.1", port) ? EXIT_SUCCESS : EXIT_FAILURE;
+	server.set_socket_options([&listener](socket_t fd) {
+		httplib::default_socket_options(fd);
+		listener = fd;
+	});
+	// The library lets five connections wait to be accepted.
+	if (!server.bind_to_port("127.0.0.1", port) || listen(listener, 1024) != 0)
+		return EXIT_FAILURE;
+	return server.listen_after_bind() ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 std::string
