@@ -32,6 +32,15 @@ static void print_usage(FILE *out)
 		fprintf(out, "  fcgi-host %s %s\n", c->name, c->usage);
 }
 
+static int run(const struct command *command, int argc, char **argv)
+{
+	if (argc > 1 && strcmp(argv[1], "--help") == 0) {
+		printf("usage: fcgi-host %s %s\n", command->name, command->usage);
+		return EXIT_FINE;
+	}
+	return command->run(argc, argv);
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "";
@@ -46,7 +55,7 @@ int main(int argc, char **argv)
 	}
 	for (const struct command *c = commands; c->name != NULL; c++)
 		if (strcmp(name, c->name) == 0)
-			return c->run(argc - 1, argv + 1);
+			return run(c, argc - 1, argv + 1);
 	if (name[0] != '\0')
 		fprintf(stderr, "fcgi-host: no command named '%s'\n", name);
 	print_usage(stderr);

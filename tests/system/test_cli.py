@@ -120,6 +120,13 @@ def test_usage_is_2(idle_host, arguments):
     assert done.returncode == 2 and done.stderr
 
 
+@pytest.mark.parametrize("command", ["serve", "bridge", "reload", "status", "top", "call", "compare", "check", "routes"])
+def test_the_help_of_a_command(idle_host, command):
+    done = idle_host.command(command, "--help")
+    assert done.returncode == 0 and not done.stderr
+    assert done.stdout.startswith(f"usage: fcgi-host {command}".encode()) and done.stdout.count(b"\n") == 1
+
+
 @pytest.mark.parametrize("argument", ["--help", "-h", "--version"])
 def test_help_and_version(idle_host, argument):
     done = idle_host.command(argument)
