@@ -166,8 +166,8 @@ def test_a_graceful_restart_of_apache_loses_no_request(make_host, make_front, fa
         for _ in range(3):
             before = len(results)
             wait_until(lambda: len(results) > before + 20, 30)
-            client.process.send_signal(signal.SIGUSR1)
             generation = len(re.findall("resuming normal operations", client.error_log.read_text()))
+            client.process.send_signal(signal.SIGUSR1)
             wait_until(lambda: len(re.findall("resuming normal operations", client.error_log.read_text())) > generation, 20, "the restart")
         before = len(results)
         wait_until(lambda: len(results) > before + 20, 30)
