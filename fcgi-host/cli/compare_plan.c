@@ -212,10 +212,14 @@ static struct config *load(const char *file, struct err *err)
 
 static struct config *config_of_command(const struct compare_options *options, struct err *err)
 {
-	char *command = absolute_command(options->command), path[] = "/tmp/fcgi-host-compare-command.XXXXXX";
+	char *command = absolute_command(options->command), path[4096];
 	struct config *config = NULL;
-	int fd = command == NULL ? -1 : mkstemp(path);
-	FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
+	FILE *out;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/fcgi-host-compare-command.XXXXXX", plan_temporary_folder());
+	fd = command == NULL ? -1 : mkstemp(path);
+	out = fd < 0 ? NULL : fdopen(fd, "w");
 
 	if (command == NULL)
 		err_set(err, "there is no program '%s'", options->command);

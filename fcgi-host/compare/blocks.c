@@ -2,7 +2,8 @@
 
 #include <stdlib.h>
 
-size_t blocks_way_at(size_t position, size_t ways)
+/* Which way stands at a position, 0 <= position < ways * blocks. */
+static size_t way_at(size_t position, size_t ways)
 {
 	size_t round = position / ways, at = position % ways;
 
@@ -40,7 +41,7 @@ static int run_round(struct series *series, size_t ways, size_t round, block_run
 	int status = latencies == NULL || blocks == NULL ? -1 : 0;
 
 	for (size_t i = 0; i < ways && status == 0; i++) {
-		size_t way = blocks_way_at(round * ways + i, ways);
+		size_t way = way_at(round * ways + i, ways);
 
 		status = run(ctx, way, round, &blocks[way], &latencies[way]);
 	}

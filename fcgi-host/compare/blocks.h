@@ -36,8 +36,6 @@ struct series {
  * not count, nor do those without a counterpart in every other way. */
 typedef int block_run_fn(void *ctx, size_t way, size_t index, struct block *block, struct latencies *latencies);
 
-/* Which way stands at a position, 0 <= position < ways * blocks. */
-size_t blocks_way_at(size_t position, size_t ways);
 
 /* `series` has `ways` of them, zeroed or as series_init() leaves them; `blocks` is of
  * each way.  0; -1 when it was ended before, or without memory. */

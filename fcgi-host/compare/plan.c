@@ -109,6 +109,13 @@ static bool is_program(const char *path)
 }
 
 /* The folders of an administrator's programs may be missing in a user's PATH. */
+const char *plan_temporary_folder(void)
+{
+	const char *folder = getenv("TMPDIR");
+
+	return folder != NULL && folder[0] == '/' ? folder : "/tmp";
+}
+
 char *plan_find_program(const char *name)
 {
 	const char *path = getenv("PATH");

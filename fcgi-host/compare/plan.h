@@ -100,6 +100,8 @@ void plan_fini(struct plan *plan);
 
 /* A path or a name for PATH, as a program that can be run; NULL without one.  Ours to free. */
 char *plan_find_program(const char *name);
+/* $TMPDIR where that is absolute, else /tmp. */
+const char *plan_temporary_folder(void);
 
 /* A double-quoted YAML scalar. */
 void plan_put_quoted(FILE *out, const char *text);

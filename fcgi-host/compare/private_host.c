@@ -242,7 +242,7 @@ static void read_handler(struct json_object *handler, struct host_reading *out)
 		out->spawn_ns[i] = ns_of(spawn, parts[i]);
 }
 
-int private_host_read(const struct private_host *host, struct host_reading *out, struct err *err)
+static int read_host(const struct private_host *host, struct host_reading *out, struct err *err)
 {
 	struct json_object *status = NULL, *handler;
 	struct bytes answer;
@@ -263,7 +263,7 @@ int private_host_settle(const struct private_host *host, uint64_t requests, stru
 	uint64_t end_ns = clock_monotonic_ns() + SETTLE_MS * UINT64_C(1000000);
 
 	for (;;) {
-		if (private_host_read(host, out, err) < 0)
+		if (read_host(host, out, err) < 0)
 			return -1;
 		if (out->requests >= requests || clock_monotonic_ns() >= end_ns)
 			return 0;
@@ -277,7 +277,7 @@ void private_host_wait_ahead(const struct private_host *host)
 	struct host_reading reading = { .idle = 0 };
 	char why[600];
 
-	while (private_host_read(host, &reading, NULL) == 0 && reading.idle == 0 &&
+	while (read_host(host, &reading, NULL) == 0 && reading.idle == 0 &&
 	       !private_host_has_given_up_waiting(host, why, sizeof(why)) && clock_monotonic_ns() < end_ns)
 		nap(10);
 }

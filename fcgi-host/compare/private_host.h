@@ -27,7 +27,6 @@ int private_host_start(struct private_host *host, const struct way *way, const c
 	const struct way_place *also, struct err *err);
 void private_host_stop(struct private_host *host);
 
-int private_host_read(const struct private_host *host, struct host_reading *out, struct err *err);
 /* Waits, a second at most, until so many requests are over. */
 int private_host_settle(const struct private_host *host, uint64_t requests, struct host_reading *out, struct err *err);
 

@@ -3,7 +3,7 @@
 #include <math.h>
 
 /* SplitMix64 (Steele, Lea, Flood 2014). */
-uint64_t random_next(struct random *random)
+static uint64_t next(struct random *random)
 {
 	uint64_t z = random->state += 0x9e3779b97f4a7c15u;
 
@@ -14,7 +14,7 @@ uint64_t random_next(struct random *random)
 
 double random_unit(struct random *random)
 {
-	return (double)(random_next(random) >> 11) * 0x1p-53;
+	return (double)(next(random) >> 11) * 0x1p-53;
 }
 
 size_t random_below(struct random *random, size_t n)
@@ -28,9 +28,3 @@ double random_exponential(struct random *random)
 }
 
 /* Box and Muller. */
-double random_normal(struct random *random)
-{
-	double radius = sqrt(2 * random_exponential(random));
-
-	return radius * cos(6.283185307179586 * random_unit(random));
-}

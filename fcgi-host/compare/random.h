@@ -10,10 +10,8 @@
 
 struct random { uint64_t state; };      /* any value is a seed */
 
-uint64_t random_next(struct random *random);
 double random_unit(struct random *random);              /* 0 <= x < 1 */
 size_t random_below(struct random *random, size_t n);   /* n > 0 */
 double random_exponential(struct random *random);       /* mean 1 */
-double random_normal(struct random *random);            /* mean 0, deviation 1 */
 
 #endif

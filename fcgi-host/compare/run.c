@@ -28,9 +28,7 @@ bool run_is_interrupted(const struct run *run)
 
 static int make_folder(char out[4096], struct err *err)
 {
-	const char *parent = getenv("TMPDIR");
-
-	snprintf(out, 4096, "%s/fcgi-host-compare.XXXXXX", parent == NULL || parent[0] != '/' ? "/tmp" : parent);
+	snprintf(out, 4096, "%s/fcgi-host-compare.XXXXXX", plan_temporary_folder());
 	if (mkdtemp(out) == NULL)
 		return err_set_errno(err, errno, "%s", out);
 	/* A host's and a web server's own user must come through. */
@@ -57,7 +55,7 @@ static void remove_folder(const char *path)
 
 /* Ways that do not run, or run wrongly. */
 
-void way_set_state(struct way_result *way, enum way_state state, const char *reason)
+static void set_state(struct way_result *way, enum way_state state, const char *reason)
 {
 	way->state = state;
 	snprintf(way->reason, sizeof(way->reason), "%s", reason);
@@ -67,7 +65,7 @@ void run_drop(struct run *run, size_t at, enum way_state state, const char *reas
 {
 	size_t index = run->running[at];
 
-	way_set_state(&run->result->ways[index], state, reason);
+	set_state(&run->result->ways[index], state, reason);
 	subject_stop(&run->subjects[index]);
 	memmove(&run->running[at], &run->running[at + 1], (run->running_count - at - 1) * sizeof(*run->running));
 	run->running_count--;
@@ -105,7 +103,7 @@ static void start_ways(struct run *run)
 			run->running[run->running_count++] = i;
 			continue;
 		}
-		way_set_state(&run->result->ways[i], WAY_NOT_RUN, err.text);
+		set_state(&run->result->ways[i], WAY_NOT_RUN, err.text);
 		subject_stop(&run->subjects[i]);
 	}
 }
@@ -302,11 +300,11 @@ static void keep_series(struct run *run, const struct series *series)
 		if (way->starts_ahead > 0)
 			way->spawn_count = 0;   /* those few that were not ahead say nothing of it */
 		if (waits(way->way) && way->series.count > 0 && way->starts_ahead == 0)
-			way_set_state(way, WAY_NOT_RUN, "none of its processes waited for a request");
+			set_state(way, WAY_NOT_RUN, "none of its processes waited for a request");
 		else if (loader_wrong(subject->loader) > 0)
-			way_set_state(way, WAY_WRONG, way->trouble);
+			set_state(way, WAY_WRONG, way->trouble);
 		else if (way->series.count > 0 && way->series.answered == 0)
-			way_set_state(way, WAY_WRONG, way->trouble);
+			set_state(way, WAY_WRONG, way->trouble);
 	}
 }
 

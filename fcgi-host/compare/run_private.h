@@ -24,7 +24,6 @@ struct run {
 };
 
 bool run_is_interrupted(const struct run *run);
-void way_set_state(struct way_result *way, enum way_state state, const char *reason);
 /* Ends the way at this place of `running`, which those behind it move up to. */
 void run_drop(struct run *run, size_t at, enum way_state state, const char *reason);
 size_t run_find_baseline(const struct run *run);

@@ -68,6 +68,14 @@ static void end_spare(struct spare *spare)
 	spare_end(spare);
 }
 
+static void end_all(struct spares *spares)
+{
+	for (struct spare *spare = spares->first; spare != NULL; spare = spare->next)
+		end_spare(spare);
+	spares_end_zygotes(spares);
+	spares->on_change(spares->ctx);
+}
+
 /* When they cannot be had. */
 
 static void pause_for(struct spares *spares, uint64_t ms)
@@ -86,7 +94,7 @@ void spares_turn_off(struct spares *spares, const struct err *why)
 	spares->is_off = true;
 	log_message(LOG_LEVEL_ERROR, "spare", "handler %s: cannot be process: %s: %s; every request gets a process started for it",
 		spares->handler->name, config_process_name(spares->handler->process), why->text);
-	spares_end_all(spares);
+	end_all(spares);
 }
 
 /* Those that were started together fail together: that is one failure. */
@@ -268,7 +276,7 @@ static bool start_one(struct spares *spares)
 	return true;
 }
 
-bool spares_may_start(const struct spares *spares)
+static bool may_start(const struct spares *spares)
 {
 	return !spares->is_closed && !spares->is_off && clock_monotonic_ns() >= spares->pause_until_ns;
 }
@@ -277,7 +285,7 @@ static void refresh_stamp(struct spares *spares)
 {
 	if (!stamp_is_stale(&spares->stamp, spares->handler))
 		return;
-	spares_end_all(spares);
+	end_all(spares);
 	/* Another script may want other modules, or others of the same names. */
 	if (spares->stamp.is_taken)
 		modules_forget(&spares->modules);
@@ -296,7 +304,7 @@ void spares_tend(struct spares *spares, unsigned waiting)
 	end_due(spares);
 	if (waiting == 0)
 		end_surplus(spares);
-	if (!spares_may_start(spares))
+	if (!may_start(spares))
 		return;
 	have = count_fresh(spares, SPARE_READY) + count_fresh(spares, SPARE_STARTING) + spares->owed;
 	if (have >= want && spares->handler->process != PROCESS_ZYGOTE)
@@ -325,7 +333,7 @@ struct spare *spares_take(struct spares *spares)
 	if (spare == NULL)
 		return NULL;
 	if (stamp_is_stale(&spares->stamp, spares->handler)) {
-		spares_end_all(spares);
+		end_all(spares);
 		return NULL;
 	}
 	drop(spares, spare);
@@ -358,7 +366,7 @@ static void fork_for(struct spares *spares, unsigned waiting)
 {
 	unsigned coming = count(spares, SPARE_STARTING);
 
-	while (spares->handler->process == PROCESS_ZYGOTE && spares_may_start(spares) && coming < waiting && start_one(spares))
+	while (spares->handler->process == PROCESS_ZYGOTE && may_start(spares) && coming < waiting && start_one(spares))
 		coming++;
 }
 
@@ -398,18 +406,10 @@ bool spares_yield(struct spares *spares)
 
 /* The end. */
 
-void spares_end_all(struct spares *spares)
-{
-	for (struct spare *spare = spares->first; spare != NULL; spare = spare->next)
-		end_spare(spare);
-	spares_end_zygotes(spares);
-	spares->on_change(spares->ctx);
-}
-
 void spares_close(struct spares *spares)
 {
 	spares->is_closed = true;
-	spares_end_all(spares);
+	end_all(spares);
 }
 
 bool spares_is_closed(const struct spares *spares)

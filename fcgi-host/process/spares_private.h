@@ -42,8 +42,6 @@ void spares_turn_off(struct spares *spares, const struct err *why);
 void spares_failed(struct spares *spares, uint64_t asked_ns, pid_t pid, const char *what);
 void spares_failed_step(struct spares *spares, const struct process *process);
 void spares_count_ended(struct spares *spares, const struct process *process);
-bool spares_may_start(const struct spares *spares);
-void spares_end_all(struct spares *spares);
 
 /* spares_zygote.c */
 struct zygote *spares_ready_zygote(const struct spares *spares);        /* or NULL */

@@ -12,7 +12,6 @@ struct request;
 /* In life-cycle order.  start() may fail the request at once; every other hook
  * is called only between start() and request_on_over(). */
 struct backend {
-	const char *name;
 	void (*start)(struct request *request, const struct pool_result *grant);
 	void (*on_body)(struct request *request);       /* more of the body, or its end */
 	void (*on_room)(struct request *request);       /* the answer takes bytes again */
@@ -22,7 +21,6 @@ struct backend {
 };
 
 extern const struct backend backend_cgi;
-extern const struct backend backend_stdio;
 extern const struct backend backend_fastcgi;
 
 const struct backend *backend_for(const struct handler_config *handler);

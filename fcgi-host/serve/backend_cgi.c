@@ -437,17 +437,6 @@ static void free_cgi(struct request *request)
 }
 
 const struct backend backend_cgi = {
-	.name = "cgi",
-	.start = start,
-	.on_body = on_body,
-	.on_room = on_room,
-	.end = end,
-	.kill = kill_group,
-	.free = free_cgi,
-};
-
-const struct backend backend_stdio = {
-	.name = "stdio",
 	.start = start,
 	.on_body = on_body,
 	.on_room = on_room,

@@ -474,7 +474,6 @@ static void start(struct request *request, const struct pool_result *grant)
 }
 
 const struct backend backend_fastcgi = {
-	.name = "fastcgi",
 	.start = start,
 	.on_body = on_body,
 	.on_room = on_room,
@@ -485,7 +484,5 @@ const struct backend backend_fastcgi = {
 
 const struct backend *backend_for(const struct handler_config *handler)
 {
-	if (handler->process == PROCESS_PERSISTENT)
-		return &backend_fastcgi;
-	return handler->protocol == PROTOCOL_STDIO ? &backend_stdio : &backend_cgi;
+	return handler->process == PROCESS_PERSISTENT ? &backend_fastcgi : &backend_cgi;
 }

@@ -188,7 +188,6 @@ static void free_answer(struct request *request)
 
 /* No start(): there is no place in line to be given. */
 static const struct backend backend_builtin = {
-	.name = "builtin",
 	.on_body = take_no_body,
 	.on_room = pass_on,
 	.end = end_answer,

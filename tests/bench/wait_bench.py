@@ -22,7 +22,7 @@ import time
 
 sys.dont_write_bytecode = True          # the source tree stays as it is
 from web_bench import Report, milliseconds, number, ratio
-from web_servers import SOURCE, Service, connects, free_port, run, wait_until
+from web_servers import NGINX_BEGIN, SOURCE, Service, connects, free_port, run, wait_until
 
 COLD, PARKED, ZYGOTE, PERSISTENT = WAYS = ("per-request", "parked", "zygote", "persistent")
 GAPS_MS = (1, 10, 100, 1000)
@@ -72,21 +72,7 @@ SUBJECTS = [
     Subject("php", WAYS, PHP, "", "/usr/bin/php-cgi"),
 ]
 
-NGINX = """\
-worker_processes 1;
-daemon off;
-error_log {folder}/nginx-error.log warn;
-pid {folder}/nginx.pid;
-events {{ worker_connections 1024; }}
-http {{
-    access_log off;
-    client_body_temp_path {folder}/nginx-body;
-    fastcgi_temp_path {folder}/nginx-fastcgi;
-    proxy_temp_path {folder}/nginx-proxy;
-    scgi_temp_path {folder}/nginx-scgi;
-    uwsgi_temp_path {folder}/nginx-uwsgi;
-    keepalive_requests 1000000;
-    upstream fcgi_host {{ server unix:{folder}/host.sock; keepalive 32; }}
+NGINX = NGINX_BEGIN + """\
     server {{
         listen 127.0.0.1:{port};
         location / {{ include fcgi-host/fcgi-host-streaming.conf; }}

@@ -666,17 +666,20 @@ def test_a_relay_that_gave_up_root_has_the_sockets_rights_changed(make_host):
     assert st.st_ino == inode and host.request("/h").text == "1\n"
 
 
+def serve_as_www_data(make_host, handlers):
+    """A host that was never root."""
+    host = make_host(handlers, start=False)
+    account = pwd.getpwnam("www-data")
+    for path in (host.run_folder, host.folder):
+        os.chown(path, account.pw_uid, account.pw_gid)
+    host.before = ["/usr/bin/setpriv", "--reuid", "www-data", "--regid", "www-data", "--clear-groups"]
+    return host.start()
+
+
 @needs_root
 def test_rights_that_cannot_be_changed_leave_the_old_configuration(make_host):
     """The relay is who may not, or the spawner finds that it may not: then nothing is changed, the log included."""
-    account = pwd.getpwnam("www-data")
-    host = make_host({"h": says(1)}, start=False)
-    for path in (host.run_folder, host.folder):
-        os.chown(path, account.pw_uid, account.pw_gid)
-    with open(host.log_file, "ab") as log:
-        host.process = subprocess.Popen(["/usr/bin/setpriv", "--reuid", "www-data", "--regid", "www-data", "--clear-groups", host.program, "serve", "-c", str(host.config)],
-                                        env=host.environ(), cwd=str(host.folder), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
-    host.wait_listening()
+    host = serve_as_www_data(make_host, {"h": says(1)})
     rewrite(host, {"h": says(1), "g": HELLO}, listen={"address": f"unix:{host.socket}", "mode": "0660", "owner": "root"})
     said = reload(host, expect=1)
     assert f"unix:{host.socket}: owner and mode" in said, said
@@ -686,14 +689,7 @@ def test_rights_that_cannot_be_changed_leave_the_old_configuration(make_host):
 
 @needs_root
 def test_a_host_that_was_never_root_refuses_another_user(make_host):
-    account = pwd.getpwnam("www-data")
-    host = make_host({"h": says(1)}, start=False)
-    for path in (host.run_folder, host.folder):
-        os.chown(path, account.pw_uid, account.pw_gid)
-    with open(host.log_file, "ab") as log:
-        host.process = subprocess.Popen(["/usr/bin/setpriv", "--reuid", "www-data", "--regid", "www-data", "--clear-groups", host.program, "serve", "-c", str(host.config)],
-                                        env=host.environ(), cwd=str(host.folder), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
-    host.wait_listening()
+    host = serve_as_www_data(make_host, {"h": says(1)})
     rewrite(host, {"h": {"script": says(2), "user": "nobody"}})
     said = reload(host, expect=1)
     assert "'user' needs root" in said and re.search(r":\d+:\d+: ", said)

@@ -108,7 +108,7 @@ tests_unit_test_worker_SOURCES = %D%/test_worker.c %D%/pool_fixture.c %D%/pool_f
 tests_unit_test_worker_LDADD = $(UNIT_LIBS)
 tests_unit_test_latencies_SOURCES = %D%/test_latencies.c
 tests_unit_test_latencies_LDADD = $(UNIT_LIBS)
-tests_unit_test_statistics_SOURCES = %D%/test_statistics.c
+tests_unit_test_statistics_SOURCES = %D%/test_statistics.c %D%/noise.h
 tests_unit_test_statistics_LDADD = $(UNIT_LIBS)
 tests_unit_test_schedule_SOURCES = %D%/test_schedule.c
 tests_unit_test_schedule_LDADD = $(UNIT_LIBS)
@@ -120,6 +120,6 @@ tests_unit_test_reply_SOURCES = %D%/test_reply.c
 tests_unit_test_reply_LDADD = $(UNIT_LIBS)
 tests_unit_test_report_SOURCES = %D%/test_report.c
 tests_unit_test_report_LDADD = $(UNIT_LIBS)
-tests_unit_test_blocks_SOURCES = %D%/test_blocks.c
+tests_unit_test_blocks_SOURCES = %D%/test_blocks.c %D%/noise.h
 tests_unit_test_blocks_LDADD = $(UNIT_LIBS)
 endif

@@ -44,7 +44,7 @@ static void on_kill(struct request *r, int signal)
 }
 
 static const struct backend fake = {
-	.name = "fake", .on_body = on_hook, .on_room = on_hook, .end = on_hook, .kill = on_kill, .free = on_hook,
+	.on_body = on_hook, .on_room = on_hook, .end = on_hook, .kill = on_kill, .free = on_hook,
 };
 
 static void on_look(void *ctx)

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "compare/blocks.h"
+#include "noise.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -34,12 +35,12 @@ static int run_block(void *ctx, size_t way, size_t index, struct block *block, s
 		machine->order[machine->calls] = way;
 	if (++machine->calls == machine->fail_at)
 		return -1;
-	machine->wander += machine->drift * random_normal(&machine->random);
+	machine->wander += machine->drift * noise_normal(&machine->random);
 	factor = exp(machine->wander + 0.1 * sin(machine->now_s));
 	if (random_unit(&machine->random) < machine->hit)
 		factor *= 1 + random_exponential(&machine->random);
 	for (int i = 0; i < REQUESTS; i++) {
-		double ns = machine->cost_ns[way] * factor * exp(machine->noise * random_normal(&machine->random));
+		double ns = machine->cost_ns[way] * factor * exp(machine->noise * noise_normal(&machine->random));
 
 		machine->now_s += ns / 1e9;
 		latencies_add(latencies, (uint64_t)ns);

@@ -41,12 +41,12 @@ static void a_worker_is_started_when_somebody_comes_and_used_again(void **state)
 	assert_true(ends_soon(pid));
 }
 
-static unsigned waiting(const struct pool_fixture *fixture)
+static struct pool_reading reading_of(const struct pool_fixture *fixture)
 {
 	struct pool_reading reading;
 
 	pool_read(fixture->pool, &reading);
-	return reading.waiting;
+	return reading;
 }
 
 static void everybody_gets_a_worker_up_to_the_limit_and_then_in_order(void **state)
@@ -63,7 +63,7 @@ static void everybody_gets_a_worker_up_to_the_limit_and_then_in_order(void **sta
 	customer_wait(&customers[0]);
 	customer_wait(&customers[1]);
 	assert_int_not_equal(customers[0].pid, customers[1].pid);
-	assert_int_equal(waiting(&fixture), 3);
+	assert_int_equal(reading_of(&fixture).waiting, 3);
 	for (unsigned i = 2; i < 5; i++) {
 		customer_leave(&customers[i - 2], true);
 		assert_int_equal(customer_wait(&customers[i]), POOL_READY);
@@ -136,14 +136,6 @@ static void where_starting_takes_long_a_replacement_is_started_early(void **stat
 	pool_fixture_end(&fixture);
 }
 
-static unsigned stopping(const struct pool_fixture *fixture)
-{
-	struct pool_reading reading;
-
-	pool_read(fixture->pool, &reading);
-	return reading.stopping;
-}
-
 /* Both have had enough, and for both another is ready. */
 static void workers_are_replaced_one_after_another(void **state)
 {
@@ -167,8 +159,8 @@ static void workers_are_replaced_one_after_another(void **state)
 		customer_leave(&first, true);
 		customer_leave(&second, true);
 		pool_fixture_turn(&fixture);
-		if (stopping(&fixture) > most)
-			most = stopping(&fixture);
+		if (reading_of(&fixture).stopping > most)
+			most = reading_of(&fixture).stopping;
 	}
 	assert_int_equal(most, 1);
 	while (pool_fixture_logged(&fixture, "event=worker_killed") == 0)
@@ -435,7 +427,7 @@ static void who_has_cancelled_hears_nothing(void **state)
 	assert_false(customers[0].is_answered);
 	assert_false(customers[2].is_answered);
 	pool_cancel(&customers[3].waiter);              /* has its answer */
-	assert_int_equal(waiting(&fixture), 0);
+	assert_int_equal(reading_of(&fixture).waiting, 0);
 	pool_fixture_end(&fixture);
 }
 

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "compare/statistics.h"
+#include "noise.h"
 
 #include <math.h>
 
@@ -17,8 +18,8 @@ enum { PAIRS_MAX = 64 };
 static void make_pairs(struct random *random, double *way, double *base, size_t count, double ratio, double noise)
 {
 	for (size_t i = 0; i < count; i++) {
-		base[i] = 100 * exp(noise * random_normal(random));
-		way[i] = 100 * ratio * exp(noise * random_normal(random));
+		base[i] = 100 * exp(noise * noise_normal(random));
+		way[i] = 100 * ratio * exp(noise * noise_normal(random));
 	}
 }
 
