@@ -112,8 +112,7 @@ def test_no_command_in_a_sentence_is_left_out(make_host, page):
     given = usages(make_host({}, start=False))
     known = {command for command, _ in contributing_table()} | {
         "./quickstart", "./check",      # above
-        # The suite is run by test_suites.py, test_a_shipped_suite_comes_to_its_end; what quickstart does before it, by no test.
-        "./quickstart --suite json-greeting",
+        "./quickstart --suite json-greeting",       # test_a_suite_is_set_up_and_its_page_written
         "make install", "make dist", "make distcheck",     # tests/packages; the last by ./check
         "systemctl edit fcgi-host.service", "systemctl reload", "systemctl disable --now fcgi-host.socket",    # tests/packages, test_systemd.py
         "systemctl restart fcgi-host.service",
@@ -222,6 +221,30 @@ def test_every_command_about_compare(make_host, fastcgi_program):
                         .replace("-c fcgi-host.yaml", "-c fcgi-host.yaml.shown") + " -n 40 --blocks 4" for command in commands], host.folder, environment)
     assert len(said) >= 4 and all("RATIO" in text for text in said.values())
     assert "<html" in (host.folder / "hello.html").read_text()
+
+
+@pytest.mark.skipif(not shutil.which("go"), reason="the suite needs Go")
+@pytest.mark.limit(400)
+def test_a_suite_is_set_up_and_its_page_written(folder):
+    """README.md's command and those of doc/results, in a copy of the source; of the suites one, with few requests."""
+    source = folder / "source"
+    copy_source(source)
+    set_up, write_all = (line.partition("#")[0].split() for line in command_lines((source / "doc" / "results" / "README.md").read_text()))
+    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "TMPDIR": str(folder), "MAKEFLAGS": "-j2", "CFLAGS": "-O1"}
+
+    def run(command):
+        done = subprocess.run(command, cwd=source, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        assert done.returncode == 0, f"$ {command}\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
+        return done.stdout
+    program, *arguments = run(set_up).splitlines()[-1].split()
+    suite = source / "build" / "quickstart" / "conf" / "suites" / "json-greeting.yaml"
+    assert os.access(program, os.X_OK) and arguments == ["compare", "--suite", str(suite)]
+    suite.write_text(re.sub(r"^( +(?:requests|blocks):) \d+", r"\1 16", suite.read_text(), flags=re.M))
+    (source / "doc" / "results" / "json-greeting.md").unlink()
+    run([*write_all, "json-greeting"])
+    page = (source / "doc" / "results" / "json-greeting.md").read_text()
+    assert all(f"\n## {name}\n" in page for name in ("go", "node", "python")) and page.count("Published, and ours:") == 3
+    assert "- command: `fcgi-host compare --suite conf/suites/json-greeting.yaml`" in page and str(folder) not in page
 
 
 # --- CONTRIBUTING.md
